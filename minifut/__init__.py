@@ -21,7 +21,7 @@ The packages, in the order in which a program passes through them:
 `lowering`     from the core to kernels, in two schedules, for CPUs and for GPUs.
 `opencl`       prints OpenCL C and the host program; its `runtime` is all that a
                generated module needs: device, queue, memory pool, located failures.
-`gradients`    derivatives of entry points: compiled when first asked for, and kept.
+`gradients`    derivatives of entry points: compiled when first requested, and kept.
 `values`       Futhark's values on NumPy: text, binary, .npy, random ones, comparison.
 `testing`      reads the test blocks of programs, runs them and judges the results.
 `cli`          the `minifut` command, a file for each subcommand.

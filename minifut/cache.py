@@ -5,7 +5,7 @@
 
 Each entry is one file, `<kind>/<hash of key>`: a line with a checksum of key and data,
 then the data. Entries are written beside their place and renamed, so a reader never
-meets half a file, and a file whose checksum is wrong (another entry's, too) counts as
+reads half a file, and a file whose checksum is wrong (another entry's, too) counts as
 absent. Nothing here ever fails a compilation: a folder that cannot be read or written
 means that the work is done again; a warning says so once.
 """

@@ -1,4 +1,4 @@
-"""Python's collector of cycles, which looks at what lives long again and again.
+"""Python's collector of cycles, which traverses long-lived objects again and again.
 
 Imports and compilation make many small objects that stay, hardly ever in cycles: at its
 usual thresholds the collector takes a quarter of the time of a compilation and a tenth

@@ -97,7 +97,7 @@ def _core(checked: CheckedProgram, derivative: Derivative | None) -> CoreProgram
 
 def documentation_of(checked: CheckedProgram) -> dict[str, str]:
     """The comment above each entry point that has one. The first comment of a file is
-    about the file, and about what stands below it if that has none of its own."""
+    about the file, and about what is below it if that has none of its own."""
     found = {entry.name: entry.doc for entry in checked.entries if entry.doc}
     program = checked.program
     if program.doc and program.declarations:
@@ -112,7 +112,7 @@ def tuned_values(
     path: str | Path, options: Options, derivative: Derivative | None = None
 ) -> dict[str, int]:
     """What the program's tuning file says for it or for a derivative, if the options
-    want it. A program needs not have one; but where one was named that is not there, a
+    want it. A program need not have one; but where one was named that is not there, a
     warning says so."""
     from minifut.gradients.derivative import tuned_part
     from minifut.parameters.file import DEFAULT_EXTENSION, path_beside, tuning_beside

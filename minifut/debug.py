@@ -1,4 +1,4 @@
-"""What a compilation shows and checks for those who work on minifut: one switch.
+"""What a compilation prints and checks for debugging: one switch.
 
     MINIFUT_DEBUG=passes,rules minifut run prog.fut
 

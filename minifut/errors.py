@@ -143,7 +143,7 @@ class MinifutError(Portable):
 
 
 class UsageError(MinifutError, ValueError):
-    """A request that cannot be served: wrong file, argument, option or device."""
+    """A request that cannot be fulfilled: wrong file, argument, option or device."""
 
 
 class ForkedError(UsageError):
@@ -199,7 +199,7 @@ class CompileError(MinifutError, ValueError):
         return "\n\n".join((*shown, f"{len(errors)} errors{more}"))
 
     def _render_traceback_(self) -> list[str]:
-        """What IPython shows: where in the compiler it was found helps nobody."""
+        """What IPython shows: where in the compiler it was found is of no use."""
         return str(self).split("\n")
 
     def text(self) -> str:

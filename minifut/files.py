@@ -3,11 +3,11 @@
     open_regular(path), read_regular(path, most)
     write_whole(path, data)
     write_together([(path, write), ..])     none appears before all are written
-    require_writable(paths)                 asked before the long work is done
+    require_writable(paths)                 called before the long work is done
 
 A pipe or a device in the place of a file to read would keep a reader waiting for ever.
 Data is written beside its place and renamed. A link is followed, a file that is there
-keeps its permissions, and what is no regular file (a pipe that somebody reads, a device
+keeps its permissions, and what is no regular file (a pipe with a reader, a device
 such as `/dev/null`) is written to, never replaced.
 """
 
@@ -30,7 +30,7 @@ Write = Callable[[IO[bytes]], object]
 
 WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 LONGEST_WAIT = 2.0
-"""seconds for somebody to open the other end of a pipe"""
+"""seconds until the other end of a pipe is opened"""
 LARGEST_TEXT = 16 << 20
 """bytes of a file that is written by people"""
 
@@ -108,7 +108,7 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
                     write(stream)
                 os.chmod(ready[-1][1], mode)
         for path, write in direct:
-            # Pipes have no positions, which some writers ask for.
+            # Pipes have no positions, which some writers require.
             data = io.BytesIO()
             write(data)
             with _open_direct(path) as stream:
@@ -126,7 +126,7 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
 
 
 def _open_direct(path: Path) -> IO[bytes]:
-    """A pipe or a device, for writing. Raises `OSError` if nobody comes to read the
+    """A pipe or a device, for writing. Raises `OSError` if no process reads the
     pipe."""
     last = time.monotonic() + LONGEST_WAIT
     while True:

@@ -1,4 +1,4 @@
-"""What a program consists of: its kernels, its versions, and how they came about.
+"""What a program consists of: its kernels, its versions, and the rules that made them.
 
     print(prog.explain())             the rules that made each kernel, and refusals
     prog.kernels["main_reduced"]      OpenCL C

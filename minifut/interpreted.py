@@ -1,8 +1,8 @@
 """The interpreter as a backend: a core program whose entry points run on NumPy.
 
 Arguments are checked here as the OpenCL runtime checks them, so that both backends
-answer a wrong one alike; tuples, records and opaque values are taken apart into the
-core program's leaves and put together again.
+give the same error for a wrong one; tuples, records and opaque values are taken apart
+into the core program's leaves and put together again.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def _close_opaque(type_: EntryType, leaves: Sequence[Any]) -> OpaqueValue:
 
 
 def _fitting(parameters: Sequence[Param], leaves: Sequence[Any]) -> list[Any]:
-    """Leaves of structured values as the core's parameters want them."""
+    """Leaves of structured values in the form of the core's parameters."""
     sizes: dict[Name, int] = {}
     made: list[Any] = []
     for parameter, leaf in zip(parameters, leaves, strict=True):

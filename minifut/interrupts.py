@@ -1,13 +1,13 @@
 """An interrupt (SIGINT) ends a command at once, whatever it is doing.
 
     install()                 the process runs a command: answer interrupts from here on
-    note_temporary(path)      a file or folder that goes with an interrupted process
+    note_temporary(path)      a file or folder that an interrupted process removes
     forget_temporary(path)    it is in its place, or removed
     with deferred(): ..       an interrupt waits for the end of the (short) block
     with raised(): ..         an interrupt is a `KeyboardInterrupt` in the block
 
 The answer is the line `interrupted` and exit code 130. It is no exception, except where
-`raised` asks for one: an exception at any moment would be printed or lost by callbacks,
+`raised` requires one: an exception at any moment would be printed or lost by callbacks,
 imports and libraries that catch everything. The handler removes temporary files and
 ends the process by `os._exit`.
 
@@ -15,7 +15,7 @@ Python runs handlers between two of its instructions, and a driver that compiles
 kernel does not return for seconds. So the signal is written to a pipe as well, by
 Python's C code, and a thread that reads it ends the process where the handler has not.
 
-A process that only imports the package keeps Python's own answer. This module is the
+A process that only imports the package keeps Python's handler. This module is the
 first that a command loads, and imports little.
 """
 
@@ -36,7 +36,7 @@ MESSAGE = b"interrupted\n"
 CLEAR_LINE = b"\r\x1b[K"
 """on a terminal, which may show progress"""
 LONGEST_DEFERRAL = 0.5
-"""seconds that the main thread has for its own answer"""
+"""seconds that the main thread has for its own handler"""
 ATTEMPTS = 10
 """to remove a folder"""
 
@@ -59,7 +59,7 @@ _answer = _Answer()
 
 
 def install() -> None:
-    """Answer interrupts of this process, unless somebody has them ignored or handled
+    """Answer interrupts of this process, unless they are ignored or handled
     (`nohup`, a debugger)."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return
@@ -103,7 +103,7 @@ class _Region:
     ) -> None:
         setattr(_answer, self._flag, self._before)
         if kind is not None and issubclass(kind, KeyboardInterrupt):
-            _answer.is_open = False  # whoever catches it has the time to do its work
+            _answer.is_open = False  # a handler has the time to do its work
         elif _answer.is_open and not (_answer.raises or _answer.defers):
             _end()
 

@@ -42,11 +42,11 @@ def function(entry: EntryPoint) -> Callable[..., Any]:
 
 
 class _Function:
-    """A function, and what `jax.custom_vjp` asks for.
+    """A function, and what `jax.custom_vjp` requires.
 
     The residual holds the positions of the parameters to differentiate in as the keys
     of a dict: they are part of its structure, not traced values. The dict has their
-    gradients if the result is one float; otherwise the arguments stand beside it.
+    gradients if the result is one float; otherwise the arguments are beside it.
     """
 
     def __init__(self, entry: EntryPoint) -> None:

@@ -1,7 +1,7 @@
 """Names: a readable base and a tag that makes it one of its kind.
 
 Two names are the same when base and tag are. Fresh ones come only from a `NameSource`
-that is handed to whoever needs it, so that no global counter exists and a pass run
+that is passed to what needs it, so that no global counter exists and a pass run
 twice on the same text gives the same text.
 """
 
@@ -26,7 +26,7 @@ class Name:
 
 
 class NameSource:
-    """Hands out names never seen before."""
+    """Generates names never seen before."""
 
     __slots__ = ("_next",)
 

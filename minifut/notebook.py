@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class WrongLine(UsageError):
-    """What stands behind `%%futhark` is wrong; the line says all that helps."""
+    """What follows `%%futhark` is wrong; the line says all that helps."""
 
     def _render_traceback_(self) -> list[str]:
         return [str(self)]

@@ -1,4 +1,4 @@
-"""Where the time of a call goes: each kernel with its calls, seconds and bandwidth.
+"""The time of a call: each kernel with its calls, seconds and bandwidth.
 
     found = profile(program, "main", arguments)
     print(found)                  # a table, the longest first
@@ -8,7 +8,7 @@ Kernels are timed by the events of the driver, which cost no waiting between lau
 What is left of the wall time is the host's: its own code and the enqueuing, by the
 source lines of the launch that it leads to, and waits that no kernel fills. Where the
 host goes on while kernels run, its lines share what no kernel fills. So all of the wall
-time is attributed. How much longer the call took because it was watched is said, too.
+time is attributed. How much longer the call took because it was observed is said, too.
 
 Bytes are those of the arrays that a launch is given, each once: an upper bound of what
 it has to move, if it reads nothing twice. Bandwidth is compared with a copy in memory,
@@ -78,7 +78,7 @@ class Choice:
 class Profile:
     """The lines, the longest first; the comparisons with thresholds that chose the
     versions; the memory peak in bytes; and by how much of its time the run was longer
-    than one that nothing watched."""
+    than one that was not observed."""
 
     entry: str
     device: str

@@ -1,4 +1,4 @@
-"""Programs and entry points as values that travel: pickled, and named for caches.
+"""Programs and entry points as values that can be pickled, and named for caches.
 
     pickle.dumps(prog.main)        the recipe of its program, the tuning, its name
     pickle.loads(..)               loaded on the device of that process, once for each

@@ -1,6 +1,6 @@
 """Where minifut finds the files that it ships with.
 
-The grammar lives in `grammar/` at the top of the repository and the index of errors in
+The grammar is in `grammar/` at the top of the repository and the index of errors in
 `docs/`; in an installed wheel the folders are `minifut/_grammar/` and `minifut/_docs/`.
 (Caches are in `minifut/cache.py`.)
 """

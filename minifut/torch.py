@@ -3,11 +3,11 @@
     loss = minifut.torch.function(minifut.compile("model.fut").loss)
     loss(w, xs, ys).backward()          # w.grad, by minifut's derivative
 
-Tensors of the CPU are passed as they lie in memory, and results become tensors in the
-same way. The derivative is the entry point's `vjp` in the tensors that require
-gradients; an entry point whose result is one float runs once for both its value and
-its gradient. Forward mode is the entry point's `jvp`. The functions of `torch.func`
-apply: `vmap` runs the entry point for each element of a batch. Needs the extra `torch`.
+Tensors of the CPU are passed as they are laid out in memory, and results become tensors
+in the same way. The derivative is the entry point's `vjp` in the tensors that require
+gradients; an entry point whose result is one float runs once for both its value and its
+gradient. Forward mode is the entry point's `jvp`. The functions of `torch.func` apply:
+`vmap` runs the entry point for each element of a batch. Needs the extra `torch`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def _call(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
 
 
 def _traced(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
-    """A call that autograd knows of."""
+    """A call that autograd records."""
     groups = list(_opened(entry.parameters, entry.bound(arguments, named)[0]))
     owners = tuple(i for i, group in enumerate(groups) for _ in group)
     given = [component for group in groups for component in group]

@@ -1,4 +1,4 @@
-"""Calls ahead of time, so that no kernel is built while somebody waits.
+"""Calls ahead of time, so that no kernel is built while a user waits.
 
     prog.warm_up(n=100_000, d=16)
 

@@ -7,7 +7,7 @@
 
 A parameter of a loop gets a root of its own, as if it started as a copy, unless the
 body gives it something from outside the loop, or one array for two parameters: then it
-may never be written. `links` tells which parameters may change places, so that writing
+may never be written. `links` says which parameters may change places, so that writing
 to one means writing to all of them.
 """
 
@@ -50,7 +50,7 @@ NONE: Roots = frozenset()
 class Aliases:
     """`roots` and `types` per array name; `home` per root: the function, loop or body
     (by identity) whose activation owns it, absent if it may not be written; `place` per
-    loop: where it stands; `links` per loop."""
+    loop: where it is; `links` per loop."""
 
     roots: dict[Name, Roots] = field(default_factory=dict)
     types: dict[Name, Type] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class _Forward:
                 self.found.home[bound.name] = place
 
     def alias(self, bound: Param, atoms: Iterable[Atom]) -> None:
-        """May live in the memory of any of these."""
+        """May be in the memory of any of these."""
         if isinstance(bound.type, ArrayType):
             self.found.types[bound.name] = bound.type
             roots = NONE.union(*[self.found.of(atom) for atom in atoms])

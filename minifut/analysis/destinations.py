@@ -4,7 +4,7 @@
     let xs = segmap grid (i < k) {..}           writes into all[1:k + 1] itself
     let ys = all with [1 :+ k] = xs             then has nothing to copy
 
-The slice must be of memory that nobody else has: a scratch array of the same body that
+The slice must be of memory that nothing else has: a scratch array of the same body that
 nothing but updates has seen. And the update must be all that uses the result.
 """
 

@@ -5,11 +5,11 @@
     let ys = map(n, (xs), \\x -> x / t)
 
 The host decides by conditions and bounds, allocates by sizes, accesses elements by
-indices, and hands on the results of bodies: it needs these, and what it computes them
-from. A loop hands a scalar to its next iteration on the device, unless the host needs
+indices, and passes on the results of bodies: it needs these, and what it computes them
+from. A loop passes a scalar to its next iteration on the device, unless the host needs
 it there. What the functions of SOACs take is for kernels to load, but for sizes, by
 which their memory is allocated. The pass `device-scalars` decides the same of lowered
-code later, where it also knows the memories.
+code later, where memories are known too.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def host_needs(node: Body | Loop) -> set[Name]:
 
 
 def _add_loop(loop: Loop, needed: set[Name]) -> None:
-    """What a loop hands on is needed where its parameter is."""
+    """What a loop passes on is needed where its parameter is."""
     own_names(loop, needed)
     own_names(loop.form, needed)
     handed_on = list(zip(loop.parameters, loop.body.result, strict=True))

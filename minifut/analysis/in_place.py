@@ -4,11 +4,11 @@
 
 `Update`, scatters and histograms give new arrays; they may reuse the memory of the old
 one when that memory belongs to this activation of this body and no name that may share
-it is needed any more. The result is correct by itself and asks nothing of uniqueness
+it is needed any more. The result is correct by itself and does not rely on uniqueness
 types: parameters not marked unique are never written.
 
-How: a forward sweep gives each array its *roots*, the allocations that it may live in
-(`analysis.aliases`); a backward sweep knows at each statement which names are needed
+How: a forward sweep gives each array its *roots*, the allocations that it may be in
+(`analysis.aliases`); a backward sweep finds at each statement which names are needed
 later. An update is in place if all roots of its array are writable, were made in the
 same body (or in branches of it), and are not roots of any name needed later.
 
@@ -46,7 +46,7 @@ from minifut.names import Name
 
 
 def may_overwrite(statement: Stm) -> list[Name]:
-    """The arrays that a statement may want to overwrite."""
+    """The arrays that a statement could overwrite."""
     match statement.exp:
         case Update(array, _, _):
             return [array]
@@ -62,7 +62,7 @@ def may_overwrite(statement: Stm) -> list[Name]:
 @dataclass(slots=True)
 class InPlace:
     """`updates`: names bound to results of updates, scatters and histograms that may
-    live in the memory of the array they replace. `overwritten`: results of maps, with
+    are in the memory of the array they replace. `overwritten`: results of maps, with
     the arrays over which they may be written. `copied`: parameters of loops whose
     initial array must be copied before the loop starts.
 
@@ -86,7 +86,7 @@ def in_place_updates(function: Function, called: Collection[Name] = ()) -> InPla
     """What may be done in place in the function; see the module.
 
     Parameters marked unique are written only if the function is not among those that
-    are `called`: then the runtime alone answers for what it passes.
+    are `called`: then the runtime alone ensures what it passes.
     """
     owns_parameters = function.name not in called
     sweep = _Sweep(find_aliases(function, owns_parameters))
@@ -96,7 +96,7 @@ def in_place_updates(function: Function, called: Collection[Name] = ()) -> InPla
 
 
 class _Sweep:
-    """Goes backwards through bodies, with the names needed later."""
+    """Traverses bodies backwards, with the names needed later."""
 
     def __init__(self, aliases: Aliases) -> None:
         self.aliases = aliases
@@ -185,7 +185,7 @@ class _Sweep:
         self.need_all(own)
 
     def loop(self, exp: Loop) -> None:
-        """The body is an activation of its own, where its parameters are at home."""
+        """The body is an activation of its own, which binds its parameters."""
         after = set(self.needed)
         self.need_all(free_names(exp.body) - {p.name for p in exp.parameters})
         around = set(self.needed)
@@ -256,7 +256,7 @@ class _Sweep:
             self.found.blocked.append(frozenset(names))
 
     def overwrite(self, statement: Stm, place: object) -> None:
-        """Results of maps over arrays that nobody needs after them."""
+        """Results of maps over arrays that nothing needs after them."""
         pairs = over_inputs(statement, self.aliases.types)
         if not pairs:
             return

@@ -1,8 +1,8 @@
-"""In which order arrays of the host lie in memory.
+"""The order of the dimensions of host arrays in memory.
 
-    let t = segmap grid (i < n, j < m) {..}     made columns first at once, since nobody
-    let y = manifest((1, 0), t)                 but the manifest asks for it
-    loop (acc = y) for .. do .. manifest((1, 0), ..)       stays so all the time
+    let t = segmap grid (i < n, j < m) {..}     made columns first at once: only
+    let y = manifest((1, 0), t)                 the manifest uses it, and it
+    loop (acc = y) for .. do .. manifest((1, 0), ..)       keeps that order
 
 An order lists the dimensions from the slowest to the fastest in memory; `(0, 1)` is
 row-major. `made` are kernels' results (and other fresh arrays) that only one `Manifest`
@@ -59,7 +59,7 @@ def find_layouts(function: Function, in_place: InPlace) -> Layouts:
 
 class _Sweep:
     """Forwards; `orders` are those of dense arrays that start where their memory does.
-    A name that is not in it may lie in any way, or be row-major."""
+    A name that is not in it may have any order, or be row-major."""
 
     def __init__(self, in_place: InPlace) -> None:
         self.in_place = in_place
@@ -128,7 +128,7 @@ class _Sweep:
             self.hand_over(bound, kept.get(position))
 
     def hand_over(self, bound: core.Param, order: Order | None) -> None:
-        """What crosses a branch or a loop lies so, or (None) row-major."""
+        """What crosses a branch or a loop is laid out so, or (None) row-major."""
         if isinstance(bound.type, ArrayType):
             order = order or tuple(range(bound.type.rank))
             self.orders[bound.name] = self.handed_over[bound.name] = order

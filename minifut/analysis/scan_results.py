@@ -1,4 +1,4 @@
-"""How results of scans lie in memory, by what uses them.
+"""The layout of results of scans in memory, by what uses them.
 
     let (solved, factors) = segscan ..          nothing uses `factors`: it is not stored
     let sums = segscan ..                       `sums` is stored from its end, so that

@@ -6,7 +6,7 @@
 
 A command is what the host has the device do: a kernel, or the write of an element. They
 are enqueued without waiting, until the host needs a scalar that they compute: it waits
-for all of them, and the cores fall idle until the next ones are enqueued. Reads of
+for all of them, and the cores become idle until the next ones are enqueued. Reads of
 what no command since the last wait may have written cost nothing, and what only kernels
 need of a fold, in this iteration or the next one, is not read.
 
@@ -235,7 +235,7 @@ def _without_borders(loop: Loop) -> Loop:
 
 
 def _interior(body: Body, positions: Set[Name], inside: frozenset[Name]) -> Body:
-    """A body that knows these positions and tests of them; of the names bound `inside`
+    """A body with these positions and tests of them; of the names bound `inside`
     of the loop, others depend on data that it changes."""
     known = set(positions)
     statements: list[core.Stm] = []

@@ -284,7 +284,7 @@ def _inside(function: Lambda, bound: Collection[Name]) -> list[Size]:
 
 
 def _outermost(exp: Any) -> list[Any]:
-    """The SOACs in an expression that stand in no other."""
+    """The SOACs in an expression that are in no other."""
     if isinstance(exp, (Screma, Scatter, Hist)):
         return [exp]
     found: list[Any] = []

@@ -2,13 +2,13 @@
 same results, timed in the same way.
 
     call = loaded.timed(data)
-    call()                                  # tells how large the results are
+    call()                                  # finds how large the results are
     other = hand_written(read_kernel_file(path), call)
     seconds = other()
 
-What the file says is checked against the entry point and against what the driver knows
-of the kernel, so that mistakes are named before anything runs. What a kernel does with
-memory is its own affair: one that writes beyond its buffers can end the process.
+What the file says is checked against the entry point and against what the driver
+reports of the kernel, so that mistakes are named before anything runs. What a kernel
+does with memory is not checked: one that writes beyond its buffers can end the process.
 """
 
 from __future__ import annotations

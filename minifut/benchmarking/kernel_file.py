@@ -11,7 +11,7 @@ names are those of an entry point (`entry: NAME`, `main` if not given): its arra
 parameters (`r.x` for the field of a record), `result` (`result.0`, `result.1` if there
 are several), and its size parameters and whole numbers, which may be combined as sizes
 are in printed IR, by `+`, `-`, `*`, `ceil_div`, `floor_div`, `min` and `max`.
-`local(BYTES)` is local memory; `memory: NAME(BYTES), ..` is device memory for what lies
+`local(BYTES)` is local memory; `memory: NAME(BYTES), ..` is device memory for what is
 between launches. Numbers are passed in the type that the kernel declares. Lines may go
 on in the next one; `options:` are for the OpenCL compiler.
 """
@@ -84,7 +84,7 @@ class KernelFile:
 
 
 class KernelFileError(UsageError):
-    """A file that cannot stand beside the program at all."""
+    """A file that does not fit the program at all."""
 
 
 def read_kernel_file(path: Path) -> KernelFile:

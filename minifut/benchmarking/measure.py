@@ -14,12 +14,12 @@ their mean is small, the smaller the more a run resembles the one before.
 
 Together, runs of the candidates alternate, so that a machine that changes its speed
 changes it for all of them alike. A round is one run, or several if runs are brief: the
-first of them meets caches as another candidate left them. A candidate that is `slow`
+first of them finds caches as another candidate left them. A candidate that is `slow`
 times slower than the best is soon known well enough and leaves; with `abandon` even a
 run in progress is cut off at so many times the best run of all (in the main thread;
 what the device has begun ends).
 
-What is measured stands in the candidates from the first run on: an interrupt or another
+Measurements are stored in the candidates from the first run on: an interrupt or another
 exception that ends the measurement leaves them as they are.
 """
 
@@ -42,7 +42,7 @@ RACE_RUNS, LONG = 3, 1.0
 """runs, or seconds of them, after which a candidate may be called slow"""
 
 FAR = 3.0
-"""times slower than what is called slow: two runs tell"""
+"""times slower than what is called slow: two runs show it"""
 
 BRIEF = 1e-3
 """seconds; shorter runs are repeated in a round"""
@@ -52,7 +52,7 @@ Run = Callable[[], float]
 
 ROBUST = ((0.95, 0.0010), (0.75, 0.0015), (0.65, 0.0025), (0.45, 0.0050), (-1.0, 0.01))
 """where runs resemble the ones before by more than the first number (autocorrelation
-at lag one), a relative standard error above the second asks for more (Futhark's)"""
+at lag one), a relative standard error above the second requires more (Futhark's)"""
 
 WARM_UP = 20.0
 """seconds that a first run may always take: kernels are compiled in it"""
@@ -61,7 +61,7 @@ WARM_UP = 20.0
 @dataclass(frozen=True, slots=True)
 class RunPlan:
     """How many runs: at least `runs` of them and `seconds` together, then (`converge`)
-    as many as precision wants, for at most `most_seconds` and `most_runs` of short
+    as many as precision requires, for at most `most_seconds` and `most_runs` of short
     ones, whose outliers no number of runs would average out. `limit` ends everything
     with a `TimeLimit` after so many seconds."""
 
@@ -196,14 +196,14 @@ def measure_together(
     """Run them in interleaved rounds until each has run for as long as the plan says;
     there are no warm-ups if all are `warm`.
 
-    Who is `slow` times slower than the best runs in no more rounds; the others have the
-    same number of runs, so that their rounds can be compared. From the second round on
-    there are `repeats` runs in a round if they are brief; then the plan's number of
-    runs is one of rounds. After the first round no further one begins that would make
-    it more than `most` runs altogether. With `abandon`, a run is cut off at so many
-    times the best run of all, but not before `at_least` seconds: nothing is gained by
-    cutting off short runs. Errors of a program are noted in its candidate and the
-    others go on.
+    A candidate `slow` times slower than the best runs in no more rounds; the others
+    have the same number of runs, so that their rounds can be compared. From the second
+    round on there are `repeats` runs in a round if they are brief; then the plan's
+    number of runs is one of rounds. After the first round no further one begins that
+    would make it more than `most` runs altogether. With `abandon`, a run is cut off at
+    so many times the best run of all, but not before `at_least` seconds: nothing is
+    gained by cutting off short runs. Errors of a program are noted in its candidate and
+    the others go on.
     """
     started = time.perf_counter()
     deadline = math.inf if plan.limit is None else started + plan.limit
@@ -237,9 +237,9 @@ def measure_together(
 
 
 def _at_least(candidate: Candidate, plan: RunPlan, count: Callable[[], None]) -> None:
-    """So many runs and seconds as the plan wants, whatever they show."""
+    """So many runs and seconds as the plan requires, whatever they show."""
     started = time.perf_counter()
-    # What stands around a short run may take longer than the run.
+    # What is around a short run may take longer than the run.
     latest = started + plan.seconds * MOST_AROUND
     while len(candidate.seconds) < plan.runs or (
         candidate.total < plan.seconds and time.perf_counter() < latest

@@ -1,6 +1,6 @@
 """A figure of versions: the time of each, data set by data set, on a logarithmic scale.
 
-Bars of one data set stand together, a colour for each version, the best one labelled
+Bars of one data set are together, a colour for each version, the best one labelled
 with its time; a dot marks what the current parameters choose. With many data sets the
 bars become lines. Needs matplotlib, which nothing else in minifut does.
 """
@@ -124,7 +124,7 @@ def _place(x: int, position: int, count: int) -> float:
 def _entrant(
     comparison: Comparison, name: str, named: list[Version]
 ) -> ComparedVersion | None:
-    """The version on the data set, also where it goes the way of another."""
+    """The version on the data set, also where its execution path is another's."""
     fit = [entrant for entrant in comparison.entrants if entrant.agrees]
     for entrant in fit:
         if entrant.name == name:

@@ -4,9 +4,9 @@
     of the other     6.1  12.4  12.2  6.3     → 1.09, 1.11, 1.08, 1.11: a tenth slower
 
 A machine that is shared changes its speed by up to two, for milliseconds or for
-minutes. The fastest run of each candidate then says most about who met the machine at
-its best; a ratio within one round compares like with like, and the middle one of
-several does not mind a round that was disturbed.
+minutes. The fastest run of each candidate then says most about which one met the
+machine at its best; a ratio within one round compares like with like, and the middle
+one of several is not changed by a round that was disturbed.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Ratio:
 
 
 def ratio(one: Candidate, other: Candidate) -> Ratio:
-    """The first one's time over the other's. Who ended early is compared in the rounds
-    that it had; infinity if it had none."""
+    """The first one's time over the other's. One that ended early is compared in the
+    rounds that it had; infinity if it had none."""
     pairs = zip(one.rounds, other.rounds, strict=False)
     logs = [math.log(max(a, 1e-9) / max(b, 1e-9)) for a, b in pairs]
     if not logs:
@@ -61,8 +61,8 @@ def reference(candidates: Sequence[Candidate]) -> Candidate:
 
 
 def comparable_seconds(candidates: Sequence[Candidate]) -> list[Ratio]:
-    """The time of each as if all had met the same machine, with the error of their
-    comparison: their ratios to one of them, times its fastest run."""
+    """The time of each as if all had run at the same speed of the machine, with the
+    error of their comparison: their ratios to one of them, times its fastest run."""
     known = [c for c in candidates if c.rounds]
     if not known:
         return [Ratio(math.inf, 0.0)] * len(candidates)

@@ -68,7 +68,7 @@ def _row(comparison: Comparison, entrant: ComparedVersion) -> tuple[str, ...]:
 
 
 def _rate(number: float) -> str:
-    """GB/s; what computes more than it moves has none to speak of."""
+    """GB/s; what computes more than it moves has none."""
     return f"{number:.2f}" if number >= 0.01 else "-"
 
 

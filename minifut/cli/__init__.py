@@ -1,8 +1,8 @@
 """The `minifut` command: a group whose subcommands load when they are used.
 
 One file per subcommand; each holds a click command named `command`. Only the module of
-the subcommand asked for is imported, and it defers what is heavy (numpy, pyopencl, the
-compiler) into its body, so that `minifut --help` answers at once.
+the requested subcommand is imported, and it defers what is heavy (numpy, pyopencl, the
+compiler) into its body, so that `minifut --help` is fast.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUBCOMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that knows its subcommands by name and loads them on demand."""
+    """A group of subcommands that are loaded on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(SUBCOMMANDS)

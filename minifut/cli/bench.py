@@ -328,7 +328,7 @@ class Job:
         )
 
     def write(self, json_file: Path | None, plot: Path | None) -> None:
-        """The files that were asked for."""
+        """The requested files."""
         if json_file is not None:
             from minifut.benchmarking.report import bench_json
             from minifut.benchmarking.version_report import versions_json

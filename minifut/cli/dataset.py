@@ -1,7 +1,7 @@
 """`minifut dataset`: random values, or values converted between their forms.
 
 Options act from left to right, as in Futhark's tool: a bound or a form holds for the
-values asked for after it.
+values requested after it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ HELP = """Print random values of given types.
   -t, --type            print the types instead of the values
 
 Options hold for what comes after them. Without -g, values are read from standard input
-and printed in the form asked for.
+and printed in the requested form.
 """
 
 FLAGS = {"-b": "binary", "--binary": "binary", "--text": "text", "-t": "type"}
@@ -83,7 +83,7 @@ def command(context: click.Context, args: tuple[str, ...]) -> None:
 def generate(
     wanted: Any, seed: int, bounds: dict[str, tuple[float, float]], form: str
 ) -> None:
-    """A random value of a type, or the value itself, in the form asked for."""
+    """A random value of a type, or the value itself, in the requested form."""
     from minifut.values.random import random_value
     from minifut.values.types import ShapedType
 
@@ -136,7 +136,7 @@ def convert(form: str) -> None:
 
 
 def show(value: Value | Any, form: str) -> None:
-    """One value in the form asked for."""
+    """One value in the requested form."""
     from minifut.values.binary import write_binary
     from minifut.values.text import format_value
     from minifut.values.types import shaped_type

@@ -157,7 +157,7 @@ def run_stages(
     module: bool,
     clock: Clock,
 ) -> Any:
-    """The program after the stages that the options ask for: the passes over the core,
+    """The program after the stages that the options require: the passes over the core,
     those for the schedule unless a module does them itself, and those over kernel code
     if one of them is to be seen."""
     from minifut import stages

@@ -28,5 +28,5 @@ def command() -> None:
             f"{device.memory / (1 << 30):.1f} GiB, "
             f"local memory {device.local_memory >> 10} KiB, {device.version}"
         )
-    if problem is not None:  # the device that $MINIFUT_DEVICE asks for is missing
+    if problem is not None:  # the device that $MINIFUT_DEVICE requires is missing
         raise problem

@@ -87,6 +87,6 @@ def _unexpected(error: Exception) -> int:
 
 
 def _abandon_output() -> None:
-    """Whoever read our output went away: let Python's last flush go nowhere."""
+    """The reader of our output has ended: discard Python's last flush."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

@@ -12,7 +12,7 @@ import click
 def command(name: str | None) -> None:
     """Say what an error means and what to do, or list all errors.
 
-    NAME stands at the end of a message: `see: minifut explain-error NAME`.
+    NAME is at the end of a message: `see: minifut explain-error NAME`.
     """
     from minifut.resources import page_text
     from minifut.suggestions import unknown

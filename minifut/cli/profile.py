@@ -1,4 +1,4 @@
-"""`minifut profile`: where the time of one call goes."""
+"""`minifut profile`: the time of one call by kernel."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@
 `filters`    filters, recognised in what they became.
 `phases`     which statement runs where and when.
 `functions`  the functions of a plan, as entry points of one program.
-`planner`    all of these in a row; `plan` is what comes out, frozen.
+`planner`    all of these in order; `plan` is the result, frozen.
 `execute`    runs a plan, on `on_dask`, `on_mpi` or whatever else can run functions;
              `arguments` says which arguments are cut, and where.
 """

@@ -1,5 +1,5 @@
 """Runs a plan on a cluster, which is anything that can run a function of the plan's
-module somewhere and knows the result by a reference.
+module somewhere and holds a reference to the result.
 
 The executor decides nothing: steps run in the order of the plan, chunk i of a result is
 made from chunk i of each argument, and combinations form one tree over the chunks,
@@ -10,9 +10,9 @@ which does not depend on how many workers there are. So neither do the results. 
 levels of it are combined at once, since what a cluster does in a row takes longer than
 small combinations.
 
-Chunks of arguments are not kept from one step over chunks to the next, but asked for
+Chunks of arguments are not kept from one step over chunks to the next, but requested
 again, so that an argument may be larger than the memory of the cluster: what was
-combined is waited for before the next such step is asked for, and what steps made of
+combined is waited for before the next such step is requested, and what steps made of
 chunks is kept.
 """
 
@@ -40,7 +40,7 @@ Reference: TypeAlias = Any
 Rows: TypeAlias = "Sequence[Sequence[Any]]"
 """references or values, those of each chunk in a row"""
 FAN = 4
-"""rows that are combined at once: more of them have to lie in the memory of a worker"""
+"""rows that are combined at once: more of them have to be in the memory of a worker"""
 
 
 class Cluster(Protocol):

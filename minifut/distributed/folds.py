@@ -8,7 +8,7 @@ r"""Statements whose results on chunks are combined: reductions and histograms.
                                                 then: map (+) ss1 ss2
 
 The operator of the program does the combining, lifted over the dimensions that the
-reduction stands in. A map that does more than reduce is split first (`split_map`):
+reduction is in. A map that does more than reduce is split first (`split_map`):
 
     map(d, (xss), \xs -> let s = redomap(n, (xs), ..) in s / c)
     -->  let ss = map(d, (xss), \xs -> redomap(n, (xs), ..))
@@ -49,7 +49,7 @@ class Combination:
 @dataclass(frozen=True, slots=True)
 class ChunkFold:
     """A statement to run on each chunk, how its results are combined, and what remains
-    to be done with what came of it."""
+    to be done with the result."""
 
     on_chunk: tuple[Stm, ...]
     combinations: tuple[Combination, ...]
@@ -85,7 +85,7 @@ def combinations_of(
 def _histogram(
     statement: Stm, exp: Hist, spread: Spread, names: NameSource
 ) -> ChunkFold | None:
-    """Chunks begin with neutral elements; the destinations come in at the end."""
+    """Chunks begin with neutral elements; the destinations are combined at the end."""
     check_elementwise(exp.function, spread)
     build = Builder(names, spread.scope, statement.location)
     after = Builder(names, spread.scope, statement.location)
@@ -217,7 +217,7 @@ def _mapped_folds(
 def split_maps(
     statements: Sequence[Stm], spread: Spread, names: NameSource
 ) -> list[Stm]:
-    """Statements in which folds stand last in the maps around them."""
+    """Statements in which folds are last in the maps around them."""
     made: list[Stm] = []
     for statement in statements:
         exp = statement.exp

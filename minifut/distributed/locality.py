@@ -6,7 +6,7 @@
     map(d, (xss), \\xs -> B)  if B does
 
 One rule for each kind of expression: it raises `Undistributable` with the reason, or
-does nothing. What neither reads nor makes anything in chunks is not asked.
+does nothing. What neither reads nor makes anything in chunks is not checked.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def check_body(body: Body, spread: Spread) -> None:
 
 
 def check_elementwise(function: Lambda, spread: Spread) -> None:
-    """The function of a map over chunks sees its element and nothing in chunks."""
+    """The function of a map over chunks reads its element and nothing in chunks."""
     for statement in function.body.statements:
         if spread.touches(statement):
             raise Undistributable(
@@ -88,7 +88,7 @@ def is_whole(at: object, size: Size) -> bool:
 
 
 def _reshape(exp: core.Reshape, spread: Spread) -> None:
-    """What stands before the chunked dimension is the same before and after."""
+    """What precedes the chunked dimension is the same before and after."""
     old = array_type(exp.array, spread.scope).shape
     if _before(old, spread) != _before(exp.shape, spread):
         raise Undistributable("elements of one chunk would come into another")

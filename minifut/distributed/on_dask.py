@@ -1,7 +1,7 @@
 """A cluster of dask, and arrays of dask as arguments and results.
 
 Each call of a function is one task; it takes whole results of other tasks, and picks
-the ones that it needs, so that no tasks are spent on that. The program travels as its
+the ones that it needs, so that no tasks are spent on that. The program is sent as its
 generated module, which the cluster keeps during a call, so that it is sent to each
 worker once and not with each task; it is loaded once in each process
 (`minifut.recipe`).
@@ -211,7 +211,7 @@ def _picked(kept: dict[int, Any], pick: Pick) -> Any:
 
 
 def _joined(parts: Sequence[Any], axis: int) -> da.Array:
-    """An array of dask from its chunks, whose sizes are asked for."""
+    """An array of dask from its chunks, whose sizes are computed."""
     shapes = dask.compute(*(delayed(_described)(part) for part in parts))
     arrays = [
         da.from_delayed(part, shape, dtype)

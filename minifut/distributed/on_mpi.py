@@ -2,7 +2,7 @@
 
 Chunk i belongs to rank i modulo the number of ranks, which alone reads that part of the
 arguments. What chunks are combined to is computed by all ranks, from partial results
-that their owners broadcast; since all of them walk the same plan, these meet.
+that their owners broadcast; since all of them walk the same plan, these match.
 """
 
 from __future__ import annotations

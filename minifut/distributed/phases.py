@@ -10,7 +10,7 @@ needs is there; what was combined is there in the next one.
     let zs = map(n, (ys), \\y -> y - m)    phase 1, on chunks
 
 A scan takes two phases: the chunks' own scans, whose last elements are combined from
-left to right, and the same with what stands before each chunk. A loop whose body
+left to right, and the same with what precedes each chunk. A loop whose body
 needs several phases stays with the host: it runs at the end of a phase, and has phases
 of its own inside.
 """
@@ -43,7 +43,7 @@ from minifut.names import Name, NameSource
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """What stands before each chunk: `offsets` begin as `start` and take up the totals
+    """What precedes each chunk: `offsets` begin as `start` and take up the totals
     of the chunks before, combined from left to right."""
 
     combination: Combination

@@ -26,7 +26,7 @@ def variable(at: At, name: str) -> Var:
 
 
 def symbol(at: At, text: str) -> Var:
-    """An infix operator; the dots of a module's name stand before the first symbol."""
+    """An infix operator; the dots of a module's name precede the first symbol."""
     if not text[0].isalpha() and text[0] != "_":
         return Var(at, QualName(at, (), text))
     parts = []

@@ -4,8 +4,8 @@ r"""Futhark source text as tokens, by one regular expression.
     def ID [ ID ] ( ID : [ ID ] ID ) = ID INDEX NATURAL ]
 
 A token's kind is its text for keywords and punctuation, else a name in capitals as
-listed in `grammar/futhark.lark`. What depends on neighbouring characters is settled
-here: a `[` glued to what stands before it is an INDEX; behind a `.` a number is a field
+listed in `grammar/futhark.lark`. What depends on neighbouring characters is decided
+here: a `[` glued to what precedes it is an INDEX; behind a `.` a number is a field
 (`x.0.1`), never a float; `m.+` is one qualified operator.
 """
 
@@ -77,7 +77,7 @@ class TokenTable:
     """The tokens of a source, one list per property; the last is the end marker.
 
     Lines and columns count from 1; `ends` holds the column behind the token. Only a
-    documentation comment has several lines, and its end is not looked at.
+    documentation comment has several lines, and its end is not examined.
     """
 
     source: Source

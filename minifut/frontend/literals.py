@@ -75,7 +75,7 @@ def _hexadecimal(digits: str, at: Location) -> tuple[int | float, str]:
 
 
 def _roman(numerals: str) -> int:
-    """Sum the numerals; one that stands before a larger one is subtracted."""
+    """Sum the numerals; one that precedes a larger one is subtracted."""
     values = [_ROMAN[numeral] for numeral in numerals]
     following = [*values[1:], 0]
     pairs = zip(values, following, strict=True)

@@ -1,6 +1,6 @@
 """From Futhark text to syntax: the engine that runs the LALR table.
 
-The parser keeps states, values and depths on stacks, so nesting never meets Python's
+The parser keeps states, values and depths on stacks, so nesting never reaches Python's
 recursion limit here; text nested deeper than `NESTING_LIMIT` is refused, as later
 stages do recurse. A sequence of `let ... in` is not nesting.
 """

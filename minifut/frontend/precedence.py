@@ -3,8 +3,8 @@
     a + b * c |> f      [a, +, b, *, c, |>, f]      ->   (a + (b * c)) |> f
 
 An operator binds as the longest built-in operator that it begins with: `<*>` as `<`,
-`>>=` as `>>`. Each link has two levels: how tightly it takes what stands before it, and
-how tightly it keeps what stands behind. They differ for `with` only, whose value part
+`>>=` as `>>`. Each link has two levels: how tightly it takes what precedes it, and
+how tightly it keeps what follows. They differ for `with` only, whose value part
 ends before another `with`.
 """
 

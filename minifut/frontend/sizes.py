@@ -30,7 +30,7 @@ LONGEST_RESULT = 512
 
 class Mentions:
     """A place for the names and metas that occur in a term, filled in at the first
-    question: terms are made once, and asked about for each expression that they are in
+    question: terms are made once, and tested for each expression that they are in
     the type of."""
 
     __slots__ = ("mentioned",)
@@ -100,7 +100,7 @@ _SIZES = (SizeConst, SizeVar, SizeApply, SizeOpaque, SizeMeta, SizeAny)
 
 
 def is_size(term: object) -> TypeIs[Size]:
-    """Tell a size from a type among the arguments of a `Named`."""
+    """Distinguish a size from a type among the arguments of a `Named`."""
     return isinstance(term, _SIZES)
 
 

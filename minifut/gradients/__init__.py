@@ -1,4 +1,4 @@
-"""Gradients from Python: derivatives of entry points, compiled when first asked for.
+"""Gradients from Python: derivatives of entry points, compiled when first requested.
 
     prog = minifut.compile("model.fut")           # entry loss (w: [d]f32) (xs: ..) ..
     value, dw = prog.loss.value_and_grad(w, xs, ys, wrt="w")

@@ -1,4 +1,4 @@
-"""The derivatives of a program: compiled when first asked for, and kept with it.
+"""The derivatives of a program: compiled when first requested, and kept with it.
 
     prog.derivatives.entry(Derivative("loss", "vjp", (0,)))  ->  an entry point
 
@@ -101,5 +101,5 @@ class DifferentiableProgram:
         return program
 
     def __dask_tokenize__(self) -> Any:
-        # the same program whether derivatives were asked for or not
+        # the same program whether derivatives were requested or not
         return self.recipe

@@ -36,7 +36,7 @@ class AccInput:
     """Arrays that are updated together: `arrays` (structure of arrays) share the index
     space `shape`, their leading dimensions.
 
-    `operator` combines what stands at an index with a value; `neutral` are its neutral
+    `operator` combines what is at an index with a value; `neutral` are its neutral
     elements. Without operator `neutral` is empty and a value takes the place.
     """
 

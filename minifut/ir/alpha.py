@@ -2,8 +2,8 @@
 
     \\ (x: i32) -> add_i32(x, n)     equals     \\ (y: i32) -> add_i32(y, n)
 
-Both are walked in step; a pair of bound names is noted when it is met, which is always
-before its uses, and every use must respect the pairs. Locations do not count.
+Both are walked in step; a pair of bound names is noted when it is reached, which is
+always before its uses, and every use must respect the pairs. Locations do not count.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who calls whom: the graph of calls, its cycles, and what threads call.
+"""Which function calls which: the graph of calls, its cycles, and what threads call.
 
     graph = call_graph(program)         how often each function calls which
     recursive(graph)                    the functions on a cycle

@@ -9,7 +9,7 @@ the lambdas and kernel bodies of the dialects.
 
 Rules that everything relies on:
 
-* Operators are total. What may fail stands before it as an `Assert`; `Index`, `Update`
+* Operators are total. What may fail precedes it as an `Assert`; `Index`, `Update`
   and slices are taken to be in bounds. So an `Assert` is never removed, and nothing but
   total operators may move up across one.
 * Updates are functional: `Update` gives a new array. That it can be done in place is
@@ -54,7 +54,7 @@ class Constant:
     if not TYPE_CHECKING:  # which then would not know that `atom in names` is a name
 
         def __eq__(self, other: object) -> bool:
-            """0.0 and -0.0 are two constants: dividing by them tells them apart."""
+            """0.0 and -0.0 are two constants: dividing by them distinguishes them."""
             if not isinstance(other, Constant):
                 return NotImplemented
             mine, its = self.value, other.value
@@ -79,7 +79,7 @@ class Param:
 
 
 class WithBelow:
-    """A place for what `ir.traverse` finds out of a node at the first question: names
+    """A place for what `ir.traverse` finds out of a node at the first query: names
     and classes of nodes in it. It is no field: a copy with changes has none."""
 
     __slots__ = ("below",)

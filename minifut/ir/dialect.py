@@ -2,7 +2,7 @@
 
 `DIFFERENTIABLE` is what elaboration gives: SOACs and derivatives of lambdas.
 `KERNELS` is declared as a difference from `SOACS`: it adds the segmented operations and
-thresholds, and SOACs and collective copies may stand only inside the bodies of
+thresholds, and SOACs and collective copies may occur only inside the bodies of
 segmented operations and in functions called there.
 """
 
@@ -41,7 +41,7 @@ class Dialect:
         return show(program)
 
     def allows(self, expression: type, in_kernel: bool) -> bool:
-        """Whether an expression of that class may stand there."""
+        """Whether an expression of that class may occur there."""
         return expression in self.expressions or (
             in_kernel and expression in self.inside
         )

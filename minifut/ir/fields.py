@@ -5,7 +5,7 @@
     Branch.otherwise: Block | None       OPTIONAL
 
 `parts(cls)` lists only the fields in which a name or a node can occur, each with its
-kind; annotations that fit no simple kind are looked at value by value: MIXED, or
+kind; annotations that fit no simple kind are examined value by value: MIXED, or
 NAMES if no node can occur in them.
 """
 
@@ -34,7 +34,7 @@ _PLAIN = (int, float, bool, str, type(None), Operator, Location, ScalarType)
 
 
 class _PerClass(dict[type, T]):
-    """Answers, computed at the first question."""
+    """Results, computed at the first query."""
 
     def __init__(self, compute: Callable[[type], T]) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _PerClass(dict[type, T]):
 
 
 def per_class(compute: Callable[[type], T]) -> Callable[[type], T]:
-    """Remembers the answer for each class."""
+    """Caches the result for each class."""
     return _PerClass(compute).__getitem__
 
 

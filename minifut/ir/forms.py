@@ -66,7 +66,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """One of several words, which a property tells."""
+    """One of several words, which a property selects."""
 
     name: str
     words: tuple[str, ...]

@@ -112,8 +112,8 @@ class RegTileReturns:
 
 @node
 class TotalReturns:
-    """The total of the scan that a map sees: a scalar, the neutral element if there are
-    no points."""
+    """The total of the scan that a map reads: a scalar, the neutral element if there
+    are no points."""
 
     printed = "returns_total {value}"
     value: Name
@@ -229,8 +229,8 @@ class CollectiveCopy:
 
     The value is that of the slice, except that positions are clamped to the array: what
     is beyond an edge repeats the element at the edge. So a tile is always full, and
-    an operator only ever sees operands that belong together somewhere in the array;
-    no padding value is needed that every operator could stand. Of an array without
+    an operator is only applied to operands that belong together somewhere in the array;
+    no padding value is needed that is valid for every operator. Of an array without
     elements the copy is all zeros.
     """
 
@@ -253,7 +253,7 @@ class Parameter:
     `name` is stable and readable (function and nest); `kind` is "threshold",
     "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`
     gives the number per kind of device ("cpu", "gpu"), and for families of GPUs unlike
-    others (`opencl.runtime.device_family`); `guards` tells which versions it guards.
+    others (`opencl.runtime.device_family`); `guards` says which versions it guards.
     """
 
     printed = (

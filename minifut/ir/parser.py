@@ -4,7 +4,7 @@
 
 A name's text is its identity: `x_12` is `Name("x", 12)`, `x` is `Name("x", 0)`; whoever
 goes on from parsed IR takes fresh names from `names_after`. Locations are not printed,
-so statements come back without. Nodes are read by their forms (`ir.forms`).
+so parsed statements have none. Nodes are read by their forms (`ir.forms`).
 """
 
 from __future__ import annotations

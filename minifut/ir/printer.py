@@ -50,7 +50,7 @@ def show(node: object, renumber: bool = True) -> str:
 
 
 class Printer:
-    """Holds the texts of names met so far; the same printer names them the same."""
+    """Holds the texts of names printed so far; the same printer names them the same."""
 
     def __init__(self, renumber: bool = True) -> None:
         self.renumber = renumber
@@ -165,7 +165,7 @@ class Printer:
         return "".join([self.part(node, part) for part in parts])
 
     def field(self, node: Any, field: forms.Field, value: Any) -> str:
-        """What a field holds, as its annotation wants it."""
+        """What a field holds, in the form that its annotation requires."""
         if forms.item_of(field.hint) is Size:
             return self.sizes(value)
         return self.value(value, forms.is_mixed(field.hint))

@@ -56,7 +56,7 @@ def name_of(text: str) -> Name:
 
 
 class Reader(Tokens):
-    """Reads what annotations ask for."""
+    """Reads what annotations require."""
 
     fields: ClassVar[dict[Any, Callable[[Any], Any]]]
 
@@ -125,7 +125,7 @@ class Reader(Tokens):
     # --- fields -----------------------------------------------------------------------
 
     def value(self, hint: Any) -> Any:
-        """What an annotation asks for."""
+        """What an annotation requires."""
         if hint in self.fields:
             return self.fields[hint](self)
         item = forms.item_of(hint)
@@ -144,7 +144,7 @@ class Reader(Tokens):
         return self.node(hint)
 
     def union(self, hint: Any, options: tuple[Any, ...]) -> Any:
-        """The member that the next tokens tell."""
+        """The member that the next tokens select."""
         cls = None
         if self.kind != "string":
             cls = forms.alternatives(hint).get(self.token)

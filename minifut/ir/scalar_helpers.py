@@ -133,7 +133,7 @@ int# ctz_{type}_#({own}# x) {{
 """,
 }
 # On CPUs, clang's own access to a half is one instruction, the function of the library
-# often many. Bytes, because only those may be looked at through a pointer to another
+# often many. Bytes, because only those may be examined through a pointer to another
 # type: else a compiler may take it that a store of a half leaves a ushort alone.
 HALF: dict[str, str] = {
     "access_f16": """

@@ -4,7 +4,7 @@
 broadcasting), to be called under `numpy.errstate(all="ignore")`; `apply` does that, and
 `fold` works on constants. NumPy's integers wrap, its shifts by the width or more and
 its division by zero give what `ir.scalars` promises, so most operators are a ufunc. The
-other functions that `ir.scalar_table` names stand here.
+other functions that `ir.scalar_table` names are here.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def population(x: Any) -> Any:
 
 
 def leading_zeros(x: Any) -> Any:
-    """How many bits stand before the highest one."""
+    """How many bits precede the highest one."""
     x, distance, bits = _as_unsigned(x), 1, x.dtype.itemsize * 8
     while distance < bits:  # set all below the highest one as well
         x = x | (x >> x.dtype.type(distance))
@@ -103,7 +103,7 @@ def leading_zeros(x: Any) -> Any:
 
 
 def trailing_zeros(x: Any) -> Any:
-    """How many bits stand after the lowest one."""
+    """How many bits follow the lowest one."""
     x = _as_unsigned(x)
     return _ones((x & (~x + x.dtype.type(1))) - x.dtype.type(1))
 

@@ -5,7 +5,7 @@
     spelling(div_i32).text("a", "b")            div_i32(a, b)      helpers: ("div_i32",)
 
 Operands must be primary expressions (names, constants, things in parentheses or calls),
-of the register type: f16 lives in registers as `float` (each operation rounds it), in
+of the register type: f16 is in registers as `float` (each operation rounds it), in
 memory as `half`, to be read and written with the helpers `load_f16`, `store_f16`; bool
 is `bool` in registers and `uchar` in memory. `helper_text` gives the functions that the
 spellings used need, each after those it calls. Where `vector` is None there is no

@@ -26,7 +26,7 @@ lacks it. `vector` is the template for vectors, where that is another; None if t
 none.
 
 `host` is a template in Python, of Python's integers and bools and NumPy's floats, with
-`wrap(...)` as above, "same" if it is the one of C; the functions named here stand in
+`wrap(...)` as above, "same" if it is the one of C; the functions named here are in
 `minifut.opencl.runtime.host_scalars`. None leaves it to a kernel of one point.
 """
 

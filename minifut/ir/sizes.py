@@ -68,7 +68,7 @@ LONGEST = 64
 
 
 class WithNames:
-    """A place for the names that occur in a size, filled in at the first question."""
+    """A place for the names that occur in a size, filled in at the first query."""
 
     __slots__ = ("found",)
     found: frozenset[Name]
@@ -183,7 +183,7 @@ class Size(WithNames):
 
     def substitute_short(self, mapping: Mapping[Name, Size]) -> Size | None:
         """Replace names by sizes; None if that is long, which the products that have to
-        be added tell before any is made."""
+        be added decide before any is made."""
         products = 0
         for monomial, _ in self.terms:
             found = (mapping.get(a) for a in monomial if isinstance(a, Name))

@@ -1,6 +1,6 @@
 """Printed IR as tokens: texts in quotes, numbers with types, words, signs.
 
-White space and what follows `--` in a line stand between them.
+White space and what follows `--` in a line are between them.
 """
 
 from __future__ import annotations

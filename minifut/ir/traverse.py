@@ -155,8 +155,8 @@ def contains(node: object, kinds: Any) -> bool:
 
 def _below(node: Any) -> Below:
     """The names that occur in a node, those bound there with their types, and the
-    classes of the nodes below it. Statements and bodies keep them: passes ask again and
-    again, also for each body that a statement becomes part of."""
+    classes of the nodes below it. Statements and bodies keep them: passes query it
+    again and again, also for each body that a statement becomes part of."""
     found: Below | None = getattr(node, "below", None)
     if found is None:
         used: set[Name] = set()
@@ -346,13 +346,13 @@ def substitute(node: T, mapping: Mapping[Name, Atom]) -> T:
     """The node, type, size, atom or tuple with free names replaced by atoms.
 
     In sizes an integer constant becomes a constant size. Where only a name may stand
-    (`Index.array`) the mapping must give one; the verifier tells.
+    (`Index.array`) the mapping must give one; the verifier checks it.
     """
     return Replacer(mapping, binders=False).mixed(node) if mapping else node
 
 
 def substitute_sizes(node: T, mapping: Mapping[Name, Size]) -> T:
-    """As `substitute`, but only in sizes and types, where any size may stand in."""
+    """As `substitute`, but only in sizes and types, where any size may be used."""
     if not mapping:
         return node
     replacer = Replacer({}, binders=False)

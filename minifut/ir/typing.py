@@ -4,8 +4,8 @@
     type_of(Screma(n, xs, map f))        ([n]t,)      where f: ... -> t
 
 `type_of` needs only the types of the operands. Where a result's size may be unknown
-(`If`, `Match`, `Loop`, `Apply`) it answers if the types do not depend on names bound
-inside; otherwise the pattern has to be given by whoever makes the statement.
+(`If`, `Match`, `Loop`, `Apply`) it gives them if the types do not depend on names bound
+inside; otherwise the pattern has to be given where the statement is made.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ outside, and use it up. A loop takes accumulators as its parameters. So the chai
 updates can be followed, and none is lost or done twice.
 
 Functions neither take nor give accumulators, and the operators of scans, reductions and
-histograms do not either: where an update ends up must be known where it stands.
+histograms do not either: where an update ends up must be known where it is.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def check_linear(program: core.Program, accumulators: frozenset[Name]) -> None:
 
 
 class _Linearity:
-    """`accumulators`: all names of that type; `at`: the statement looked at."""
+    """`accumulators`: all names of that type; `at`: the statement examined."""
 
     def __init__(self, accumulators: frozenset[Name]) -> None:
         self.accumulators = accumulators

@@ -18,7 +18,7 @@ _DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
 
 def segmented(v: Verifier, exp: Any) -> None:
     """Space, body and results of a segmented operation; then its operators. The same
-    of a scan that it sees."""
+    of a scan that it reads."""
     if isinstance(exp, kernels.SegMap) and exp.scan is not None:
         segmented(v, exp.scan)
         scanned = sum(len(operator.neutral) for operator in exp.scan.operators)

@@ -1,4 +1,4 @@
-"""What the verifier asks of operands that several expressions have."""
+"""What the verifier requires of operands that several expressions have."""
 
 from __future__ import annotations
 

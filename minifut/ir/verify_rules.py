@@ -1,4 +1,4 @@
-"""What the verifier asks of each expression: operands, bodies, and the pattern.
+"""What the verifier requires of each expression: operands, bodies, and the pattern.
 
 Rules check operands and inner bodies; then the pattern must have the types that
 `ir.typing` derives, except where sizes may be new (`If`, `Match`, `Loop`, `Apply`):
@@ -118,7 +118,7 @@ def _with_acc(v: Verifier, exp: WithAcc) -> None:
 
 
 def _accumulated(v: Verifier, item: AccInput) -> tuple[DataType, ...]:
-    """The types of what stands at one index; the operator must combine them."""
+    """The types of what is at one index; the operator must combine them."""
     require(bool(item.shape and item.arrays), "an accumulator without dimensions")
     elements = []
     for array in item.arrays:

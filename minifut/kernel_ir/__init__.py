@@ -2,7 +2,7 @@
 
 expressions       typed scalar and vector expressions, memories
 statements        statements of kernels, functions and kernels
-synchronisation   statements by which work-items meet, share work and fail
+synchronisation   statements by which work-items synchronise, share work and fail
 host_statements   what the host does around kernels
 nodes             all of them in one namespace: `from minifut.kernel_ir import
                   nodes as kc`

@@ -91,7 +91,7 @@ class CodeBuilder:
         return kc.Variable(self.group_name, kc.LONG)
 
     def build_constant(self, parameter: Tunable) -> kc.Expression:
-        """The value of a parameter that no statement of the program asks for, known
+        """The value of a parameter that no statement of the program defines, known
         when the kernel is built."""
         for known in self.constants.values():
             if known.parameter == parameter:

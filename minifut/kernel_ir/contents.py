@@ -23,8 +23,8 @@ def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
 
 
 def classes_in(block: Block) -> frozenset[type]:
-    """The classes of the nodes in a block, which keeps them: passes ask again and again
-    for what most blocks do not have."""
+    """The classes of the nodes in a block, which keeps them: passes query it again and
+    again for what most blocks do not have."""
     known: frozenset[type] | None = getattr(block, "classes", None)
     if known is None:
         found: set[type] = set()

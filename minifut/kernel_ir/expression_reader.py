@@ -32,7 +32,7 @@ def read_type(text: str) -> kc.VectorType | None:
 
 
 class ExpressionReader(Reader):
-    """Reads what stands in statements; `declared` is what was declared before."""
+    """Reads what is in statements; `declared` is what was declared before."""
 
     def __init__(self, text: str) -> None:
         self.declared = Declared()

@@ -1,6 +1,6 @@
 """KernelCode: the host around the kernels.
 
-Memory is freed when the last variable that holds it goes: `Drop`.
+Memory is freed when the last variable that holds it is dropped: `Drop`.
 """
 
 from __future__ import annotations
@@ -122,8 +122,9 @@ class Launch:
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
     a scalar, a size, or (for local memory) its number of elements. `per_launch` are
     the variables with the values of the build constants that this launch chooses.
-    `work` is how many scalar operations it takes at most, where the host knows that: a
-    small launch runs in the thread of the host. `location` is where the source says so.
+    `work` is how many scalar operations it takes at most, where that is known on the
+    host: a small launch runs in the thread of the host. `location` is where the source
+    says so.
     """
 
     printed = (
@@ -143,7 +144,7 @@ class Launch:
 @node
 class CheckGroup:
     """An error unless the device can run groups of `group` work-items with that much
-    local memory; tells the tuning parameters (and their variables) to blame."""
+    local memory; names the tuning parameters (and their variables)."""
 
     printed = "check_group {group} local_bytes {local_bytes} for {parameters}"
 
@@ -154,8 +155,8 @@ class CheckGroup:
 
 @node
 class CheckRequestedTiles:
-    """An error if tuning parameters (with their variables) ask for more bytes of local
-    memory than the device has. Defaults do not ask: another version runs then."""
+    """An error if tuning parameters (with their variables) require more bytes of local
+    memory than the device has. Not for defaults: another version runs then."""
 
     printed = "check_requested_tiles {local_bytes} for {parameters}"
 
@@ -200,7 +201,7 @@ class WriteConstants:
 
 @node
 class HostComment:
-    """A line for whoever reads the generated module."""
+    """A line for readers of the generated module."""
 
     printed = "comment {text}"
 

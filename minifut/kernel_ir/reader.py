@@ -160,7 +160,7 @@ class KernelReader(ExpressionReader):
         return super().value(hint)
 
     def union(self, hint: Any, options: tuple[Any, ...]) -> Any:
-        """The member that the next token tells."""
+        """The member that the next token selects."""
         cls = forms.alternatives(hint).get(self.token)
         if cls is not None and self.kind != "string":
             return self.node(cls)

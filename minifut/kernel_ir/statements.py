@@ -31,7 +31,7 @@ from minifut.names import Name
 
 
 class WithClasses:
-    """A place for the classes of the nodes in a block, found at the first question. It
+    """A place for the classes of the nodes in a block, found at the first query. It
     is no field: a copy with changes has none."""
 
     __slots__ = ("classes",)
@@ -135,9 +135,9 @@ class For:
     work, with loops or calls inside, of which the compiler of the device makes no
     vectors. `full`: most often the bound is this, which is known when the kernel
     is built; then the compiler of a GPU may unroll the loop. `extent`: where work-items
-    of a group take different rounds before they meet, at least `bound - start` of each,
-    the same for all; then those that are done wait for the others inside of the loop if
-    the compiler of the device needs that.
+    of a group take different rounds before they synchronise, at least `bound - start`
+    of each, the same for all; then those that are done wait for the others inside of
+    the loop if the compiler of the device needs that.
     """
 
     printed = (
@@ -302,7 +302,7 @@ Statement: TypeAlias = Structured | Transfer | Access | Comment
 
 @node
 class MemoryParameter:
-    """A global buffer; `written` tells whether the kernel stores to it."""
+    """A global buffer; `written` says whether the kernel stores to it."""
 
     printed = "buffer {memory!}{written?}"
 
@@ -350,7 +350,7 @@ Parameter: TypeAlias = MemoryParameter | LocalParameter | ScalarParameter
 @node
 class DeviceFunction:
     """A function that kernels call. Memories among the parameters are pointers into
-    the address space that they tell. `results` are scalars: one is returned, several
+    the address space that they name. `results` are scalars: one is returned, several
     are written through pointers. `may_exit`: it may end the work-item, because
     something failed or an arena is full; then it returns whether it did."""
 

@@ -1,4 +1,4 @@
-"""Statements by which work-items meet, agree, share work and fail."""
+"""Statements by which work-items synchronise, agree, share work and fail."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from minifut.kernel_ir.expressions import Expression, Memory, Variable
 
 @node
 class Barrier:
-    """All work-items of the group meet; `spaces` is "local", "global" or "both"."""
+    """All work-items of the group synchronise; `spaces` is "local", "global" or
+    "both"."""
 
     printed = "barrier {spaces}"
 
@@ -17,7 +18,7 @@ class Barrier:
 
 @node
 class HideValue:
-    """Nothing that the compiler of the device knows of the variable's value holds from
+    """No fact that the device's compiler has about the variable's value holds from
     here on: an optimisation barrier."""
 
     printed = "hide {variable}"
@@ -86,7 +87,7 @@ class Fail:
 
 @node
 class Label:
-    """Where `Fail` jumps to: stands directly before a barrier."""
+    """Where `Fail` jumps to: directly precedes a barrier."""
 
     printed = "label {name}"
 

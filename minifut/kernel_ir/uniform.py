@@ -3,7 +3,7 @@
     if (get_local_id(0) < n) { barrier(); }         divergent
     if (n < 8) { barrier(); }                       uniform: n is the same for all
 
-A variable diverges if its value depends on what tells work-items apart, on private
+A variable diverges if its value depends on what distinguishs work-items, on private
 memory, or on where it is assigned. What is read of other memory at a uniform place is
 uniform.
 """
@@ -18,7 +18,7 @@ from minifut.kernel_ir.assignments import targets
 from minifut.names import Name
 
 OWN = frozenset({"get_local_id", "get_global_id"})
-"""functions that tell work-items apart"""
+"""functions that distinguish work-items"""
 Dependence = tuple[Name, tuple[kc.Expression, ...]]
 
 
@@ -74,7 +74,8 @@ class _Search:
     def statement(
         self, statement: kc.Statement, control: tuple[kc.Expression, ...]
     ) -> None:
-        """Note what variables depend on, and what decides whether barriers are met."""
+        """Note what variables depend on, and what decides whether barriers are
+        reached."""
         if isinstance(statement, kc.Barrier | kc.UniformExit):
             self.barriers.append((statement, control))
         decisive = (*control, *kc.expressions_of(statement))

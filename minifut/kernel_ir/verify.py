@@ -84,7 +84,7 @@ class _Checker(Expressions):
         self.jumps: set[str] = set()
 
     def context(self) -> str:
-        """The statement that is looked at, and some lines of it."""
+        """The statement that is examined, and some lines of it."""
         if not self.place:
             return ""
         lines = show(self.place[-1], False).splitlines()
@@ -241,7 +241,7 @@ class _Checker(Expressions):
 
     def note_masked(self, exp: kc.Expression) -> None:
         """Let lanes that a mask leaves out keep what has no value: only lanes that were
-        active once are looked at later."""
+        active once are examined later."""
         match exp:
             case kc.Select(kc.Variable(_, kc.VectorType(lanes=lanes)), _, kept) if (
                 lanes > 1 and isinstance(kept, kc.Variable)
@@ -309,6 +309,7 @@ class _Checker(Expressions):
             self.jumps.add(label)
 
     def no_jump_past(self) -> None:
-        """A barrier here is met by all: no work-item has left for a label behind it."""
+        """A barrier here is reached by all: no work-item has left for a label behind
+        it."""
         past = ", ".join(sorted(self.jumps))
         require(not self.jumps, f"work-items that jump to {past} meet no barrier here")

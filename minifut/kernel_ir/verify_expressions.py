@@ -23,7 +23,7 @@ class Expressions:
         self.given: set[Name] = set(kc.FENCES)
         self.masked: set[Name] = set()
         self.ends = False
-        """whether nothing comes by here"""
+        """whether this is unreachable"""
 
     def declare(self, name: Name, what: Known, *, given: bool = False) -> None:
         self.known[name] = what

@@ -72,5 +72,5 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 
 def has_barrier(block: kc.Block) -> bool:
-    """Whether work-items meet somewhere in the block."""
+    """Whether work-items synchronise somewhere in the block."""
     return not kc.classes_in(block).isdisjoint(BARRIERS)

@@ -5,8 +5,8 @@
       let t: f32 = add_f32(sum, product)       }
     }
 
-The compilers of GPUs contract only where they are told to, and the pragma that tells
-it is Clang's, from version 11 on: with an older front end a step of a product of
+The compilers of GPUs contract only where a pragma says so, and the pragma
+is Clang's, from version 11 on: with an older front end a step of a product of
 matrices is a multiplication and an addition, at half the peak. Every GPU that computes
 with floats of a type has its multiply-add.
 

@@ -113,7 +113,7 @@ def convert_data_dependent_branches(
 
     @cache
     def loaded() -> frozenset[Name]:
-        """Asked for last, since most loops have no branch with cheap sides."""
+        """Tried last, since most loops have no branch with cheap sides."""
         memories = {n.memory.name for n in nodes if isinstance(n, kc.Load)}
         return find_varying(body, memories)
 

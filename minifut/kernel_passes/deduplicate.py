@@ -76,7 +76,7 @@ def same_kernel(left: kc.Kernel, right: kc.Kernel) -> bool:
 
 
 class _Pairing:
-    """Walks two kernels in step; names are paired where they are met first, which is
+    """Walks two kernels in step; names are paired where they occur first, which is
     where they are declared."""
 
     def __init__(self) -> None:

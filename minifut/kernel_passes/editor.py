@@ -3,7 +3,7 @@
     prefetch = each_kernel(prefetch_streams)        a pass of prefetch_streams(k)
 
 A pass gets a kernel as a `KernelEditor`, the `CodeBuilder` that lowering would have it
-from: its rules declare variables and ask for tuning parameters as those of lowering do.
+from: its rules declare variables and require tuning parameters as those of lowering do.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _within(node: Any, change: LoopChange) -> Any:
 def change_loops(
     statements: tuple[kc.Statement, ...], change: LoopChange
 ) -> tuple[kc.Statement, ...]:
-    """Statements with what came of the loops among them; the same tuple if nothing."""
+    """Statements with the rewritten loops among them; the same tuple if nothing."""
     found: list[kc.Statement] = []
     for statement in statements:
         made = change(statement) if isinstance(statement, kc.For) else None

@@ -12,8 +12,9 @@ depends on another: lowering says so by the region, and barriers stand only betw
 them. Local memory is always exchanged, global memory in the kernels that say so.
 
 Barriers are inserted as late as possible, so that each orders all the accesses before
-it. Accesses of a round of a loop meet those of the next. Where the accesses before a
-loop would need a barrier in each of its rounds, one is inserted before the loop.
+it. Accesses of a round of a loop conflict with those of the next. Where the accesses
+before a loop would need a barrier in each of its rounds, one is inserted before the
+loop.
 """
 
 from __future__ import annotations

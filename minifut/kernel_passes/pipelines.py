@@ -126,7 +126,7 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         CONVERT_CHAINS,
         # vectors have their own; of what is left scalar
         IF_CONVERT,
-        # of what is left scalar; in vectors a prefetch would be asked for by each lane
+        # of what is left scalar; in vectors a prefetch would be requested by each lane
         PREFETCH,
         # after the passes that look for loads of one memory
         ROW_POINTERS,

@@ -34,7 +34,7 @@ QUOTIENTS = ("quot", "div")
 MASKS = ("and", "&")
 RESIDUES = ("rem", "mod", *MASKS)
 LARGEST_PERIOD = 4
-"""a divisor by which points are told apart"""
+"""a divisor by which points are distinguished"""
 FAR = 1 << 48
 """no array has as many elements: where a bound is farther away, it does not matter how
 far"""
@@ -146,7 +146,7 @@ class PositionIndices:
     do not: from `first` on, and where they are at most their limits (by the text, as a
     mask or not, and the factor of the index: the limit, and the index at i = 0).
     Quotients and residues by a divisor of the factor are affine, too; `residues` counts
-    those that were met."""
+    those that occur."""
 
     def __init__(self, loop: kc.For) -> None:
         self.index_name = loop.variable.name

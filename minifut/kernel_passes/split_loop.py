@@ -7,7 +7,7 @@
 
 The condition is a conjunction of what is the same for all points (u) and of comparisons
 that change once, where an index that grows with the loop passes a bound. So it holds in
-one range of positions; the branch is gone from both loops, and the one of the range is
+one range of positions; the branch is in neither loop, and the one of the range is
 vectorised. With A as the interior and B as the border of a stencil (`passes.split`)
 this is index set splitting inside of one kernel: no position is computed by divisions,
 and borders are written while the rows beside them are in the cache.
@@ -226,7 +226,7 @@ def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:
 
 
 class _Finder:
-    """Looks through the body of a loop for a branch on the position."""
+    """Searches the body of a loop for a branch on the position."""
 
     def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
         self.loop = loop

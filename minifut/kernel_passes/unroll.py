@@ -4,11 +4,11 @@
     for step = 0 to deep {..}           →    for step = 0 to deep unrolled 8 {..}
 
 All blocks of the common dimension but the last have as many steps as the tile is deep,
-a number that is known when the kernel is built, so that NVIDIA's compilers are told to
-do two steps at a time: counter, test and branch are seven of 75 instructions of a step
-of 8 x 8 elements, and share the issue slots with multiply-adds. More steps at a time
-take more than 128 registers, with which two groups run; AMD's compiler takes 166 then,
-and issues scalar instructions apart.
+a number that is known when the kernel is built, so that NVIDIA's compilers are directed
+to do two steps at a time: counter, test and branch are seven of 75 instructions of a
+step of 8 x 8 elements, and share the issue slots with multiply-adds. More steps at a
+time take more than 128 registers, with which two groups run; AMD's compiler takes 166
+then, and issues scalar instructions apart.
 
 Conditions: the loop has the elements of a register tile inside, whose copies are made
 when the kernel is built, and its bound is a minimum with a build constant.

@@ -42,5 +42,5 @@ which `dispatch.LOWER` names per class and schedule. It
 `NotInKernel` says that code cannot run in a kernel; `host.builder` then falls back to a
 loop on the host. Barriers are inserted by a pass, between the parallel regions that
 `parallel_region` of `gpu.work_distribution` emits: a work-item that fails in one jumps
-to its end, and meets the others at the barriers behind.
+to its end, and joins the others at the barriers behind.
 """

@@ -8,8 +8,9 @@
               round of a loop, so that work-items in lockstep cannot wait for each
               other; the words are touched only by atomics, which no cache hides
 
-A cell lies in word arrays; `encode` and `decode` go between values and words. Of native
-and many swap cells the words are the values as they lie in any array (`is_plain`).
+A cell is in word arrays; `encode` and `decode` go between values and words. Of native
+and many swap cells the words are the values as they are stored in any array
+(`is_plain`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What lowers an operation under a schedule: the one module that names all of them.
 
-Lowering is recursive (hosts launch kernels that hold operations of groups, which ask
-the host for memory), so what asks for one of these functions imports this module where
-it asks.
+Lowering is recursive (hosts launch kernels that hold operations of groups, which
+allocate memory of the host), so callers of these functions import this module when they
+are called.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     Binary("*", Variable(x), SizeValue(n + 1))       x * (n + 1)
 
 Names keep their base and get numbers only where they clash. `primary` gives a text that
-stands alone anywhere, `exp` one that may need parentheses inside another.
+needs no parentheses, `exp` one that may need parentheses inside another.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Names:
     """Readable texts for names: the base, with a number where it is taken."""
 
     def __init__(self, is_word: Callable[[str], bool]) -> None:
-        """`is_word` tells of texts that no name may have."""
+        """`is_word` holds for texts that no name may have."""
         self._texts: dict[Name, str] = {}
         self._is_word = is_word
         self._taken: set[str] = set()
@@ -90,7 +90,7 @@ def _fitting(base: str, is_word: Callable[[str], bool]) -> str:
 @cache
 def _written(operator: Operator, width: int) -> tuple[str, str, tuple[str, ...]]:
     """How an operation of vectors of this width is written, with {0}, .. for its
-    operands: where it stands alone anywhere, and where it may need parentheses; and the
+    operands: where it needs no parentheses, and where it may need parentheses; and the
     functions that it calls."""
     spelled = spelling(operator)
     count = len(operator.operands)
@@ -156,7 +156,7 @@ class ExpressionPrinter:
         return self.primary(exp)
 
     def primary(self, exp: kc.Expression) -> str:
-        """An expression that stands alone anywhere."""
+        """An expression that needs no parentheses."""
         match exp:
             case kc.Variable(name, _):
                 return self.names.text(name)
@@ -190,7 +190,7 @@ class ExpressionPrinter:
         return f"({self.exp(exp)})"
 
     def operation(self, exp: kc.Operation, alone: bool) -> str:
-        """A scalar operation, that stands alone anywhere or not."""
+        """A scalar operation, that needs no parentheses or may need them."""
         width = max([operand.type.lanes for operand in exp.operands])
         primary, bare, helpers = _written(exp.operator, width)
         self.helpers.update(dict.fromkeys(helpers))

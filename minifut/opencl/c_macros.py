@@ -43,8 +43,8 @@ PRELUDE = """\
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
 and loses parts of it in these cases: where a condition that is known before stands
-right behind a barrier, so something must stand between; where a branch stands right
-before the end, at which all meet as well (LAST); where a loop or branch before a
+right behind a barrier, so something must be between; where a branch is right
+before the end, at which all synchronise as well (LAST); where a loop or branch before a
 barrier comes down to a choice between two constants, which all work-items are given
 alike then (KEEP); where some leave a loop before others (ROUNDS), whose stores are made
 for them, too; and around barriers in branches, where its first passes have made use

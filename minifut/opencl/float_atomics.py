@@ -4,7 +4,7 @@ minifut_add_f32_global(place, value)
 
 cl_ext_float_atomics    atomic_fetch_add_explicit, in OpenCL C 3.0
 NVIDIA                  PTX's red.add (subnormals in global memory count as 0)
-elsewhere               compare and swap, until nobody came between
+elsewhere               compare and swap, until no update was between
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ class Texts:
             self.helpers[function.name] = printer.helpers
 
     def of_kernel(self, kernel: kc.Kernel) -> tuple[str, str]:
-        """What stands before the functions that a kernel calls, and the kernel."""
+        """What precedes the functions that a kernel calls, and the kernel."""
         printer = CPrinter(kernel.functions)
         text = printer.kernel(kernel)
         whole = text
@@ -64,5 +64,5 @@ def _runtime_type(parameter: kc.Parameter) -> str:
 
 
 def scalar_argument(type_: ScalarType) -> str:
-    """How a scalar is passed: f16 travels as f32."""
+    """How a scalar is passed: f16 is passed as f32."""
     return "f32" if type_.name == "f16" else type_.name

@@ -232,7 +232,7 @@ class _Part:
         return "\n".join(lines) + "\n", described
 
     def leaf(self, result: Param) -> str:
-        """A result as the runtime wants it: a scalar, or a block with its shape."""
+        """A result as the runtime needs it: a scalar, or a block with its shape."""
         text = self.printer.names.text(result.name)
         if isinstance(result.type, ScalarType):
             return text

@@ -347,7 +347,7 @@ class CPrinter(ExpressionPrinter):
         self.depth = 0
 
     def uniform_exit(self) -> None:
-        """All of a group look at the failure cell at the same moment."""
+        """All of a group read the failure cell at the same moment."""
         self.line("if (get_local_id(0) == 0) failed_before = failure[0];")
         self.line("barrier(CLK_LOCAL_MEM_FENCE);")
         self.line("if (failed_before) return;")

@@ -56,7 +56,7 @@ DEEPEST = 16
 
 @dataclass(slots=True)
 class FunctionText:
-    """What has been printed of a function; `visible` are the constants it sees."""
+    """What has been printed of a function; `visible` are the constants in its scope."""
 
     name: str = ""
     visible: tuple[Name, ...] = ()
@@ -302,7 +302,7 @@ class HostPrinter:
     def text(
         self, name: str, given: list[str], body: list[str], made: list[str]
     ) -> str:
-        """A function, which sees the kernels and constants that it uses."""
+        """A function, with the kernels and constants that it uses in scope."""
         head = [f"def {name}({', '.join(['run', *given])}):"]
         if any("kernels[" in line for line in body):
             head.append("    kernels = run.kernels")
@@ -324,7 +324,7 @@ def constant_text(constant: Constant) -> str:
 
 
 def bytes_of(elements: tuple[Atom, ...], type_: ScalarType) -> bytes:
-    """Constants as they lie in memory."""
+    """Constants as they are laid out in memory."""
     import numpy as np
 
     from minifut.opencl.runtime.describe import DTYPES

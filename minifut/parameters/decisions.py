@@ -47,7 +47,7 @@ TAKEN = 0
 """the value of a threshold that any parallelism reaches"""
 
 MOST_VALUES = 8
-"""of a "choice" that are looked at"""
+"""of a "choice" that are examined"""
 
 Settings = Mapping[str, int]
 """parameters by name, and the values that force the path to some place"""
@@ -137,7 +137,7 @@ def values_of(parameter: Parameter) -> tuple[int, ...]:
 
 
 _Value = Constant | Parameter | None
-"""a constant, the parameter that a value rests on first, or only known at run time"""
+"""a constant, the parameter that a value depends on first, or only known at run time"""
 
 
 @dataclass(slots=True)
@@ -184,7 +184,7 @@ class _Reader:
     def decide(
         self, condition: Atom, then: Body, otherwise: Body, settings: Settings
     ) -> tuple[DecisionPoint, ...]:
-        """The decisions of a conditional, whose condition may rest on several."""
+        """The decisions of a conditional, whose condition may depend on several."""
         match self.value(condition, settings):
             case Parameter() as parameter:
                 name = parameter.name

@@ -147,7 +147,7 @@ def fitted(
 
 
 def unfitting_text(meaningless: Sequence[str], known: Collection[str] = ()) -> str:
-    """One line about names that mean nothing for a program, which knows others."""
+    """One line about names that mean nothing for a program, which has others."""
     if len(meaningless) == 1:
         meant = nearest(meaningless[0], known, 0.8)
         text = f"the tuning file sets '{meaningless[0]}', which the program lacks"

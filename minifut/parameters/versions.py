@@ -12,7 +12,7 @@ Where independent decisions differ, each is named with its nest:
     {main.loop_map.host: NEVER}                          one thread
 
 Tiles are a structure of two parts, of which register tiles disappear if they are made
-one by one. So each tiled version stands there twice:
+one by one. So each tiled version is listed twice:
 
     {f.tiled: 0, f.split: NEVER, f.register_rows: 1, ..}  block tiled
     {f.tiled: 0, f.split: NEVER}                          block + register tiled
@@ -113,7 +113,7 @@ def reached(decisions: tuple[DecisionPoint, ...], wanted: Settings) -> dict[str,
 
 def label(decisions: tuple[DecisionPoint, ...], settings: Settings) -> str:
     """What to call the version that these settings force. Thresholds without a setting
-    do not count, nor does what lies behind them. Register tiles of one element are
+    do not count, nor does what is behind them. Register tiles of one element are
     none, those without a setting are not spoken of."""
     decisions = tuple(c for c in decisions if c.parameter.name in settings)
     labels = [_label_of_tree(decision, settings) for decision in decisions]
@@ -215,7 +215,7 @@ def _paths(decisions: tuple[DecisionPoint, ...]) -> Iterator[Settings]:
 
 
 def _equivalent(decisions: tuple[DecisionPoint, ...], depth: int) -> dict[str, int]:
-    """Take the decisions so deep in the tree, and none that stand higher."""
+    """Take the decisions so deep in the tree, and none that are higher."""
     found: dict[str, int] = {}
     for decision in decisions:
         branch = decision.branches[0 if depth <= 0 else -1]

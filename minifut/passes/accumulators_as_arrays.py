@@ -7,7 +7,7 @@ r"""In sequential code an accumulator is its arrays.
       if inside then let old = as[i]  let new = op(old, v)  as with [i] = new else as
 
 Every name of an accumulator becomes one name for each of its arrays; branches and loops
-hand these on. Last-use analysis then does the updates in place. What a thread does, and
+pass these on. Last-use analysis then does the updates in place. What a thread does, and
 the code of the sequential backend, needs no accumulators but those from outside.
 """
 
@@ -35,7 +35,7 @@ def accumulate_in_arrays(build: Builder, statement: Stm, exp: WithAcc) -> None:
 
 
 class _Threading:
-    """`inputs` by root; `arrays` that stand for each accumulator met so far."""
+    """`inputs` by root; `arrays` that stand for each accumulator so far."""
 
     def __init__(self, inputs: dict[Name, AccInput]) -> None:
         self.inputs = inputs

@@ -8,7 +8,7 @@
       else the loop as it was, which finds the index that fails
 
 Between two numbers that are not negative, m - 1 steps apart, nothing wraps around, and
-all other indices lie between them. Rows of sparse matrices are read by such loops.
+all other indices are between them. Rows of sparse matrices are read by such loops.
 
 Conditions: an innermost loop of a thread that carries scalars; the start is loaded, so
 that neighbouring points read elsewhere. Other loops may be vectorised, where two copies

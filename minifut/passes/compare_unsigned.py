@@ -3,8 +3,8 @@
     assert (0 <= i && i < n)     →     assert ((u64) i < (u64) n)        as 0 <= n
 
 A negative number is, read without its sign, greater than all sizes. One branch instead
-of two is what most of the cost of checks in loops comes to. Facts do not see through
-the conversions, so this comes after all passes that ask for facts.
+of two is most of the cost of checks in loops. Facts do not follow
+the conversions, so this comes after all passes that require facts.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def _joined(body: Body, context: StatementContext) -> Body:
 
 
 def _with_points(statement: Stm, empty: Mapping[Name, Size]) -> Stm:
-    """A map that sees a scan, where `if n == 0` is decided: it has points."""
+    """A map over the results of a scan, where `if n == 0` is decided: it has points."""
     exp = statement.exp
     if not isinstance(exp, SegMap) or exp.scan is None:
         return statement
@@ -336,7 +336,7 @@ class _Scan:
         return scanned, totals
 
     def scan(self, used: set[Name]) -> tuple[tuple[Param, ...], SegScan]:
-        """What the map sees, and the scan, with the mapped values that are used."""
+        """What the map reads, and the scan, with the mapped values that are used."""
         passed = [array for array in self.passed if self.at_point[array] in used]
         operators, operands, scanned, totals = zip(*self.folds, strict=True)
         mapped = (Param(self.at_point[a], self.passed[a][1]) for a in passed)

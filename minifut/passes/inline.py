@@ -241,7 +241,7 @@ def _is_of_prelude(node: object) -> bool:
 
 def _called_from(node: Any, location: Location) -> Any:
     """The node with the call's place added to the backtrace of its checks, and as the
-    place of what stands in the prelude, where users would not look."""
+    place of what is in the prelude, where users would not look."""
     if _is_of_prelude(node):
         node = replace(node, location=location)
     if isinstance(node, Assert):

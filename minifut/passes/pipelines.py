@@ -243,7 +243,7 @@ DEFAULT: tuple[Pass, ...] = (
     LOOP_OVER_RECURSION,
     # early, so that what follows sees producers and consumers in one body
     INLINE,
-    # so that sizes are equal where they can be, and checks stand outside of nests
+    # so that sizes are equal where they can be, and checks are outside of nests
     SIMPLIFY,
     # before fusion, which moves nothing across a check
     REMOVE_CHECKS,
@@ -258,7 +258,7 @@ DEFAULT: tuple[Pass, ...] = (
     SPLIT,
     SPECULATE,
     FLATTEN,
-    # rows of rows become one index; what flattening only looked at goes
+    # rows of rows become one index; what only flattening read is removed
     SIMPLIFY_KERNELS,
     # while the reductions in threads are still seen as such
     TILE,
@@ -270,7 +270,7 @@ DEFAULT: tuple[Pass, ...] = (
     SIMPLIFY_KERNELS,
     # when reads through views have become reads of the arrays
     SHORT_CIRCUIT,
-    # when nothing asks for facts any more, which do not see through conversions
+    # when nothing requires facts any more, which do not see through conversions
     COMPARE_UNSIGNED,
 )
 

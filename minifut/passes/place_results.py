@@ -1,7 +1,7 @@
 """Pass: an update by the result of a branch is done within the branch.
 
 Versions of a kernel are branches of the host. The kernel of each can write where its
-result is to lie only if the update that says so stands beside it.
+result is to be only if the update that says so is beside it.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@
       let y: i64 = apply f(x)
       in {ys with [i] = y}
 
-Kernels cannot recurse, the host can: so it goes through the points one after the other.
-What the functions themselves hold of parallelism, and what else stands in the body, is
+Kernels cannot recurse, the host can: so it executes the points one after the other.
+What the functions themselves hold of parallelism, and what else is in the body, is
 still found by later passes and runs in kernels.
 """
 

@@ -52,7 +52,7 @@ def bind_rows(
 def in_bounds(
     build: Builder, indices: tuple[Atom, ...], shape: tuple[Size, ...]
 ) -> Name:
-    """Emit the test that all indices lie inside the shape."""
+    """Emit the test that all indices are inside the shape."""
     tests = []
     for index, size in zip(indices, shape, strict=False):
         tests.append(build.op("le", i64(0), index))

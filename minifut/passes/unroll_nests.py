@@ -9,7 +9,7 @@ Such are the neighbours of a point as an array, and their weights, and small mat
 What folds them, under another shape too, then reads scalars; see `passes.unroll_short`.
 
 Conditions: maps of scalar code without checks, and of views; at most `MOST` elements
-and `LARGEST` statements. What uses the array asks for elements at known positions, or
+and `LARGEST` statements. What uses the array requires elements at known positions, or
 is a SOAC over all of them, perhaps through views, or a nest that is written out as
 well; or the nest itself reads an array whose elements are known one by one.
 """

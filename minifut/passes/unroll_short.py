@@ -102,7 +102,7 @@ def unroll_short(
         return outcome
 
     def table(statement: Stm, body: Body, most: int | None) -> tuple[Stm, ...] | None:
-        """A nest whose elements the body asks for; on the host, of literals alone."""
+        """A nest whose elements the body requires; on the host, of literals alone."""
         exp = statement.exp
         if not isinstance(exp, Screma) or not _is_within(exp, MOST):
             return None

@@ -8,10 +8,10 @@ r"""A derivation to read: which rules made each kernel, and which refused and wh
             run_map_in_threads [G1]  ->  segmap grid (n, m)
             no run_map_in_groups: nothing inside is parallel ...
 
-Steps stand below the step within which they were made, under the place in the source
-and the names that the statement binds; kernels stand at the step that made them, by
+Steps are below the step within which they were made, under the place in the source
+and the names that the statement binds; kernels are at the step that made them, by
 their level and the sizes of their space, and so do the tuning parameters, with their
-defaults, that came with the step. What is the same once more at one place is printed
+defaults, that came with the step. What is repeated at one place is printed
 once; simplifications of single statements are only counted.
 """
 
@@ -126,7 +126,7 @@ def headline(statement: Stm, names: Printer) -> str:
 
 
 def line(step: Step, own: list[Finding], schedule: str) -> str:
-    """What came of one rule, which made these kernels and parameters itself."""
+    """The outcome of one rule, which made these kernels and parameters itself."""
     label = f" [{step.rule.label}]" if step.rule.label else ""
     if not step.fired:
         return f"no {step.rule.name}{label}: {step.reason}"
@@ -167,7 +167,7 @@ def own_findings(steps: list[Step], names: Printer) -> list[list[Finding]]:
 
 def findings(statements: tuple[Stm, ...], names: Printer) -> Iterator[Finding]:
     """Each kernel by its level and the sizes of its space, and each parameter that is
-    asked for."""
+    requested."""
     for statement in statements:
         for node in walk(statement):
             match node:

@@ -16,7 +16,7 @@ is a decision.
     flattening     a judgement (nest, statement)   EMITTED into the context's builder
     kernel code    a statement, a load, a fold     statements, an expression
 
-Called with a context that has a derivation, a rule records what came of it there
+Called with a context that has a derivation, a rule records its outcome there
 (`rewrite.trace`). The docstring of a rule shows examples, `before:`, `after:` and
 `declines:`, in printed IR or kernel code; tests execute all of them.
 

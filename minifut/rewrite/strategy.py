@@ -61,7 +61,7 @@ class Rewriting:
 
 
 def _placed(new: Stm, old: Stm) -> Stm:
-    """A new statement stands where the old one stood, unless it says where."""
+    """A new statement is where the old one stood, unless it says where."""
     return new if new.location is not None else replace(new, location=old.location)
 
 

@@ -12,10 +12,10 @@ threads and the runtime; each of these is tested against the interpreter.
 
 Why a kernel and not C or Python: a device's compiler is what minifut needs anyway, and
 a thread's code is already written; a kernel with one thread needs nothing but memory.
-That comes from arenas, one for each element type: allocation counts up, what an
+That is in arenas, one for each element type: allocation counts up, what an
 iteration of a loop made is let go of at its end, and a kernel that runs out of memory
 is run again with more, its inputs being as they were because a parameter that the
-program consumes is copied first. Results stay in the arenas, and the kernel tells where
+program consumes is copied first. Results stay in the arenas, and the kernel says where
 (sizes only become known there); the host copies them out.
 
 Recursion, and programs that are too long once all calls are put in place, are not

@@ -1,7 +1,7 @@
 """Core programs (Soacs) to KernelCode with one kernel for each entry point.
 
-    places[0] = 1024;          results lie in the arena of their type, at an offset
-    count[0] = k;              that the kernel tells; scalars in memories of their own
+    places[0] = 1024;          results are in the arena of their type, at an offset
+    count[0] = k;              that the kernel writes; scalars in memories of their own
 
 The host function of an entry launches the kernel until its arenas are large enough,
 reads sizes and offsets and copies the results out.
@@ -48,7 +48,7 @@ class NotSequential(UsageError):
 
 
 class SequentialBuilder(KernelBuilder):
-    """A thread's code whose host knows nothing: all but small arrays lie in arenas."""
+    """A thread's code without a host: all but small arrays are in arenas."""
 
     def __init__(self, host: HostBuilder, base: str) -> None:
         super().__init__(host, base)

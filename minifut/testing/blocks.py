@@ -128,7 +128,7 @@ class _Cursor:
         return text
 
     def braces(self) -> str:
-        """What stands between braces, which may be nested; strings are respected."""
+        """What is between braces, which may be nested; strings are respected."""
         start = self.offset
         if not self.accept(r"\{"):
             raise self.fail("'{' or '@' was expected")
@@ -165,7 +165,7 @@ def check_entries(wanted: Iterable[str], specs: Iterable[RunSpec]) -> None:
 
 
 def read_bare_spec(name: str, text: str) -> RunSpec:
-    """One block in a file of its own, without comment marks; what stands before `==`
+    """One block in a file of its own, without comment marks; what precedes `==`
     is a description."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):

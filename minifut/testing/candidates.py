@@ -1,9 +1,9 @@
-"""Values for properties: made at random by their type, handed over, and shown.
+"""Values for properties: made at random by their type, passed, and shown.
 
     []{x: i32, y: bool}     leaves: an array of i32 and one of bool, of equal length
 
-A candidate travels as its leaves, NumPy arrays and scalars in the order of the core
-program, whatever it looks like to the entry point that takes or gives it.
+A candidate is represented by its leaves, NumPy arrays and scalars in the order of the
+core program, whatever it looks like to the entry point that takes or gives it.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Oracle:
 
     `interpreted(steps)` makes the program that interprets, `sequential()` the other
     one, which raises `UsageError` if it cannot be made; `sequential` None: there is
-    none to ask, and what takes too many steps has no expected results. `parameters` are
+    none, and what takes too many steps has no expected results. `parameters` are
     those that both were made with.
     """
 
@@ -163,7 +163,7 @@ def _stamp(path: Path) -> str:
 
 @cache
 def minifut_stamp() -> str:
-    """Tells this minifut from any other: the files it is made of."""
+    """Distinguishes this minifut from any other: the files it is made of."""
     package = Path(__file__).resolve().parent.parent
     stamps = (_stamp(p) for p in sorted(package.rglob("*.py")) if p.is_file())
     return hashlib.sha256("\n".join(stamps).encode()).hexdigest()

@@ -7,7 +7,7 @@
 Candidates come from the generator, called with the size and a random seed, or are made
 by their type. The first that gives false is made smaller: by the shrinker, until it
 fails to help several times in a row, or else by generating with smaller sizes and the
-same seed. All that is random follows from one seed, which a report tells, so that a
+same seed. All that is random follows from one seed, which a report shows, so that a
 failure can be had again with `--seed`.
 """
 

@@ -10,7 +10,7 @@ One edit at a time, the largest first: comments and declarations are left out, a
 expression is replaced by one inside it or by a constant of its type, cases of a match
 and elements of a literal are dropped, numbers become small. Edits replace text between
 the locations of syntax nodes, so that no other part of the program changes its form.
-What does not parse, or has no types any more though the program had, is not asked for.
+What does not parse, or has no types any more though the program had, is not tried.
 
 Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input"
 (2002); Regehr et al., "Test-case reduction for C compiler bugs" (2012).

@@ -67,7 +67,7 @@ class Cuts:
 
 
 def cuts_of(amounts: Iterable[int], most: int) -> Cuts:
-    """The cuts between the amounts; of more than `most` amounts some that lie evenly on
+    """The cuts between the amounts; of more than `most` amounts some that are evenly on
     a logarithmic scale, the largest one among them."""
     known = sorted({amount for amount in amounts if 0 <= amount < NEVER})
     if len(known) <= most:

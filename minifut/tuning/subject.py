@@ -1,6 +1,6 @@
 """The interface of a data set for a tuner: it can be run under any settings.
 
-    sample = subject.sample(settings)     # a run that is watched and judged
+    sample = subject.sample(settings)     # a run that is observed and judged
     seconds = subject.run(settings)       # one that only counts
 
 `minifut.tuning.loaded_subject` has those of a loaded program; searches are tested on
@@ -45,5 +45,5 @@ class Subject(Protocol):
     def sample(
         self, settings: Settings, allowed: Collection[int] | None = None
     ) -> Sample:
-        """One run that is watched, and its results judged; it fails before it starts a
+        """One run that is observed, and its results judged; it fails before it starts a
         kernel that is not `allowed`. Raises `TimeLimit` only."""

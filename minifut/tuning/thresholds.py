@@ -1,7 +1,7 @@
 """Tune the thresholds of a program for its data sets.
 
 For each threshold, those further down in the tree of decisions before the ones that
-lead there: force the ancestors, so that every data set comes across it; see in one run
+lead there: force the ancestors, so that every data set reaches it; see in one run
 what it is compared with; find the best cut of each data set; take the value with which
 all of them together lose least. Thresholds tuned before have their new values then,
 those still to come their defaults.
@@ -10,7 +10,7 @@ All paths on which a threshold can lead a data set first run in one race, as far
 budget allows: most of the later comparisons are answered by it, and times of one race
 compare whatever the machine's speed did in between.
 
-In the end thresholds settle: where the values of others by now lead a data set past a
+In the end thresholds are set: where the values of others by now lead a data set past a
 threshold, it has no more say about its value. That takes no runs.
 
 The number of runs is bounded by the budget of the trials: what is left of it is shared
@@ -160,7 +160,7 @@ class ThresholdSearch:
 
     def _reaches(self, subject: Subject, name: str) -> bool:
         """Whether the data set's path depends on the threshold with the present values
-        (that it was compared is not enough: comparisons may stand before decisions)."""
+        (that it was compared is not enough: comparisons may occur before decisions)."""
         seen = self.trials.of(subject).seen
         path = execution_path(subject.decisions, seen, self.values)
         return any(name == decided for decided, _, _ in path)

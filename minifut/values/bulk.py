@@ -4,7 +4,7 @@ The text is cut into tokens (numbers, brackets, commas) with NumPy, the grammar 
 checked on pairs of neighbours, regularity on counts per closing bracket, and all
 numbers are converted in one call. Whatever is unusual (comments, hexadecimal,
 underscores, mixed suffixes, any mistake) is left to `minifut.values.text`, which
-either reads it or says exactly what is wrong: `read_bulk` then answers None.
+either reads it or says exactly what is wrong: `read_bulk` then gives None.
 """
 
 from __future__ import annotations

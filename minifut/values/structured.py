@@ -63,8 +63,8 @@ class Variant:
 
 
 def leaf_types(type_: Described) -> list[ValueType]:
-    """The types of the leaves; those of opaque values, which only their program knows,
-    are given as bytes."""
+    """The types of the leaves; those of opaque values, which only their program
+    defines, are given as bytes."""
     match type_.kind:
         case "array":
             element = type_.text.lstrip("*[]")

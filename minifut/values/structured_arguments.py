@@ -23,7 +23,7 @@ from minifut.values.types import DTYPES
 
 class WrongValue(ArgumentError):
     """A value is not of the type that a place has: which place, what was expected,
-    what came, and what is wrong with it."""
+    what was given, and what is wrong with it."""
 
     def __init__(self, path: str, expected: str, given: Any, why: str = "") -> None:
         got = f"{given!r:.40}{why}"
@@ -33,7 +33,7 @@ class WrongValue(ArgumentError):
 
 @dataclass(frozen=True, slots=True)
 class Blank:
-    """A leaf that nobody looks at: of a constructor that is not there, or of no
+    """A leaf that nothing examines: of a constructor that is not there, or of no
     elements. `outer` are the sizes of its first dimensions; others may be any."""
 
     outer: tuple[int, ...] = ()

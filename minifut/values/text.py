@@ -34,7 +34,7 @@ EMPTY = re.compile(
 )  # fmt: skip
 DEEPEST = 64
 MOST_DIGITS = 4000
-"""of an integer; Python converts about as many without being asked to"""
+"""of an integer; Python converts about as many by default"""
 
 
 class Malformed(Portable):

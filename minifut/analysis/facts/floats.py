@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from minifut.analysis.facts.known import Facts
 
 DEEPEST = 12
-"""definitions within definitions that are looked at"""
+"""definitions within definitions that are examined"""
 ALWAYS = frozenset({"abs", "exp", "sqrt"})
 WITH_ALL = frozenset(
     {"add", "mul", "min", "floor", "ceil", "round", "trunc", "convert"}

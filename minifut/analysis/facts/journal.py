@@ -1,4 +1,4 @@
-"""Tables whose entries are forgotten at the end of a scope."""
+"""Tables whose entries are removed at the end of a scope."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Journal:
         table[key] = value
 
     def undo(self, mark: int) -> None:
-        """Forget all but the first `mark` entries."""
+        """Remove all but the first `mark` entries."""
         while len(self.replaced) > mark:
             table, key, old = self.replaced.pop()
             if old is None:

@@ -1,13 +1,13 @@
 """The facts that hold at one place of a program, scope by scope.
 
-    facts.define(statement)                 what its names stand for, looked at later
+    facts.define(statement)                 what its names stand for, examined later
     with facts.inner():                     a branch, a loop's body, a lambda
         facts.assume(condition, True, "..") what holds in there
         facts.run_over(i, width, "..")      0 <= i < width
 
-Whoever walks a program tells what it passes; what is said within `inner` is forgotten
-at its end. Sizes that are known to be at least zero are those of parameters and of
-results that come with their size (`natural`); the mere type of an array that a
+A traversal of a program enters what it passes; what is entered within `inner` is
+removed at its end. Sizes that are known to be at least zero are those of parameters and
+of results that come with their size (`natural`); the mere type of an array that a
 statement makes proves nothing, since a total statement may be moved above the check of
 its size.
 
@@ -73,7 +73,7 @@ class Facts:
 
     @contextmanager
     def inner(self) -> Iterator[None]:
-        """A scope: what is learnt in it is forgotten at its end, so that what was found
+        """A scope: what is added in it is removed at its end, so that what was found
         out before it counts again (its version is that of before)."""
         mark = len(self.journal.replaced)
         open_before, version_before = self.open.entries, self.version
@@ -86,7 +86,7 @@ class Facts:
     def remembered(
         self, what: str, atom: Atom, find: Callable[[Facts, Atom], list[T]]
     ) -> list[T]:
-        """What was found for an atom, as long as nothing is learnt."""
+        """What was found for an atom, as long as no fact is added."""
         found, version = self.memo.get((what, atom), (None, None))
         if version == self.version:
             known: list[T] = found
@@ -115,7 +115,7 @@ class Facts:
         self, parameters: Iterable[Param], all_sizes: bool = False
     ) -> None:
         """Sizes among parameters (or a pattern) that shape arrays among them; all of
-        them if the arrays are sure to exist, and then memory has room for them."""
+        them if the arrays are sure to exist, and then they fit into memory."""
         parameters = tuple(parameters)
         own = {p.name for p in parameters if p.type == I64}
         for parameter in parameters:
@@ -225,8 +225,8 @@ class Facts:
                     self.learn(Fact(difference(one, other, 1), origin))
 
     def resolve(self) -> None:
-        """Look again at disjunctions of which a part may be known to fail by now: those
-        about something that was learnt since they were last looked at."""
+        """Examine disjunctions again of which a part may be known to fail by now: those
+        about something added since they were last examined."""
         for entry in self.open.due():
             exp = self.definition(entry.condition)
             assert isinstance(exp, ScalarOp)
@@ -296,7 +296,7 @@ class Facts:
                 low, high = low + min(ends), high + max(ends)
         return low, high
 
-    # --- questions --------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------
 
     def form(self, what: Size | core.Atom) -> Form:
         """A size or an integer atom as a form."""

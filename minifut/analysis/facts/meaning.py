@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from minifut.analysis.facts.known import Facts
 
 DEEPEST = 24
-"""definitions within definitions that are looked at"""
+"""definitions within definitions that are examined"""
 
 Case: TypeAlias = tuple[
     tuple[Fact, ...], tuple[tuple[core.Atom, bool], ...], Form | core.Atom

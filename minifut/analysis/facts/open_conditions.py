@@ -1,5 +1,5 @@
 """Disjunctions that hold (or conjunctions that do not) while it is not known by which
-of their parts: they are looked at again once more is known of what they are about."""
+of their parts: they are examined again once more is known of what they are about."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minifut.names import Name
 @dataclass(frozen=True, slots=True)
 class OpenCondition:
     """The atoms that a condition is about, and the time at which its parts were last
-    looked at."""
+    examined."""
 
     condition: Name
     truth: bool
@@ -23,7 +23,7 @@ class OpenCondition:
 
 
 class OpenConditions:
-    """`learnt`: the time at which something was last learnt of an atom."""
+    """`learnt`: the time at which the last fact about an atom was added."""
 
     def __init__(self) -> None:
         self.entries: list[OpenCondition] = []
@@ -35,8 +35,8 @@ class OpenConditions:
         self.entries = [*self.entries, entry]
 
     def due(self) -> Iterator[OpenCondition]:
-        """Those about something that was learnt since they were last looked at, which
-        is now, unless they are settled meanwhile."""
+        """Those about something added since they were last examined, which
+        is now, unless they are decided meanwhile."""
         asked, self.clock = self.clock, self.clock + 1
         for entry in self.entries:
             if any(other is entry for other in self.entries) and any(

@@ -5,7 +5,7 @@
 The newest name of the goal is eliminated with each fact that bounds it on the right
 side (a Fourier-Motzkin step); of what has several possible values (a minimum, a branch)
 each is tried in its case. A goal is plain when it holds for the ranges of its names
-alone. The steps of one question are bounded: what is not found soon is not proved.
+alone. The steps of one query are bounded: what is not found soon is not proved.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ if TYPE_CHECKING:
     from minifut.analysis.facts.known import Facts
 
 MOST_STEPS = (48, 8)
-"""goals looked at for one question, and for one that came up within a proof"""
+"""goals examined for one query, and for one within a proof"""
 DEEPEST = 7
 """eliminations in a row"""
 MOST_CASES = 6
-"""names of which each alternative is tried, for one question"""
+"""names of which each alternative is tried, for one query"""
 MOST_TERMS = 10
 MOST_FACTS = 24
-"""facts about one name that are looked at: the newest, and the first, which are those
+"""facts about one name that are examined: the newest, and the first, which are those
 of its definition; a long body has a check for each of its indices"""
 
 
 def prove(facts: Facts, goal: Form) -> Proof | None:
     """The facts by which the form is never negative; None: not proved, which is kept
-    until something is learnt."""
+    until a fact is added."""
     goal = tightened(goal)
     if facts.range_of_form(goal)[0] >= 0:
         return ()

@@ -7,7 +7,7 @@
 An array is *distributed* when every thread makes one element of it (a scalar or a tile)
 and only ever reads its own: then it needs no memory of the group. For that the points
 of the space that makes it must be the threads of the group, which is known when a
-kernel is built. Names handed over to each other (by loops and branches) are distributed
+kernel is built. Names passed to each other (by loops and branches) are distributed
 together or not at all.
 """
 
@@ -66,7 +66,7 @@ def register_arrays(
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """Names handed over to each other, with the one space that makes and reads them;
+    """Names passed to each other, with the one space that makes and reads them;
     None if there are several, or other uses."""
 
     names: frozenset[Name]
@@ -76,7 +76,7 @@ class _Class:
 
 @dataclass(slots=True)
 class _Classes:
-    """A union-find of names handed over to each other by the statements of a group, not
+    """A union-find of names passed to each other by the statements of a group, not
     by those of threads; `made` by threads in these spaces, or `carried`."""
 
     tiles: frozenset[Name]

@@ -1,11 +1,11 @@
 """How the body of a group uses arrays, and which arrays of threads are register tiles.
 
-    loop (acc_1 = acc) .. do {                 acc is handed over to acc_1
+    loop (acc_1 = acc) .. do {                 acc is passed to acc_1
       segmap thread (y < ty, x < tx) {
         .. acc_1[y, x] .. } }                  each thread reads its own element
 
 Threads *own* the element of an array at their indices. An array whose mentions are all
-hand-overs, reads of own elements and results needs no communication between threads.
+transfers, reads of own elements and results needs no communication between threads.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minifut.names import Name
 @dataclass(slots=True)
 class Uses:
     """The uses of one name: all `mentions`; the names of loop parameters and results of
-    branches in `carriers` that it is handed over to; reads by threads of a part or all
+    branches in `carriers` that it is passed to; reads by threads of a part or all
     of their own element, and those of all of it; the `results` that it is, and the
     `spaces` of threads that read or return their elements."""
 
@@ -37,7 +37,7 @@ class Uses:
     spaces: set[tuple[Size, ...]] = field(default_factory=set)
 
     def handed_over_to(self, members: Collection[Name]) -> int:
-        """The hand-overs to some names."""
+        """The transfers to some names."""
         return sum(carrier in members for carrier in self.carriers)
 
 
@@ -113,7 +113,7 @@ def _mentioned(node: object) -> list[Name]:
 
 
 def find_tiles(body: KernelBody) -> set[Name]:
-    """The arrays that register nests make, and those to which they are handed over."""
+    """The arrays that register nests make, and those to which they are passed."""
     found: set[Name] = set()
     size = -1
     while size != len(found):

@@ -19,7 +19,7 @@ sizes       then bind each by matching `.type` with the value. An ext of an expr
             An ext that is no array's size in the value (a phantom) may be ignored.
 instances   `Var.instance`: parameter `Name` to type or size at this use, for anything
             polymorphic. `SizeAny` in it is an unknown size bound inside of a function
-            type: read it off values. For operators the one type parameter tells the
+            type: read it off values. For operators the one type parameter gives the
             scalar type (equality: any type). Empty for what is monomorphic.
 sizes       `SizeOpaque` holds an expression with (name, size) for each local name free
             in it: evaluate it in an environment extended by those.

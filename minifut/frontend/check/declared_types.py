@@ -1,4 +1,4 @@
-"""Types that stand outside of definitions: abbreviations and specifications."""
+"""Types that are outside of definitions: abbreviations and specifications."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A `Scope` maps the names as written; it is one dictionary per name space with a trail,
 so that binding and leaving a block cost what was bound there, however deep the nest.
-What a value's unique `Name` has for a type stands in `Checking`, program-wide.
+The types of values, by unique `Name`, are in `Checking`, program-wide.
 """
 
 from __future__ import annotations
@@ -103,11 +103,11 @@ class Scope:
         self.prelude = prelude
 
     def mark(self) -> int:
-        """A point to come back to."""
+        """A point to return to."""
         return len(self._trail)
 
     def restore(self, mark: int) -> None:
-        """Forget all that was bound since `mark`."""
+        """Remove all that was bound since `mark`."""
         trail = self._trail
         while len(trail) > mark:
             table, key, old = trail.pop()

@@ -171,7 +171,8 @@ def conversion(expected: Type, actual: Type) -> str | None:
 
 
 def number_wanted(actual: Type, is_float: bool, argument: str) -> str | None:
-    """For what stands where a number of some kind must be; `argument` as written."""
+    """For an expression where a number of some kind is required; `argument` as
+    written."""
     match actual:
         case Array():
             return (

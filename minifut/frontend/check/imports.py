@@ -39,7 +39,7 @@ _PACKAGE = "futhark.pkg"
 
 
 class Outside(Portable):
-    """A file lies outside of the import root."""
+    """A file is outside of the import root."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(str(root))

@@ -40,7 +40,7 @@ class Mismatch(Portable):
         self.anchor = "type-mismatch"
 
     def details(self) -> str:
-        """Where inside the types the fault lies, and what it is."""
+        """Where inside the types the fault is, and what it is."""
         parts = [f"When matching {step}." for step in reversed(self.path)]
         if self.note:
             parts.append(self.note)
@@ -112,7 +112,7 @@ def show(
 
 
 def mentions(type_: Type, name: object) -> bool:
-    """Does a name stand in a size of the type?"""
+    """Does a name occur in a size of the type?"""
     return any(name in free_in_size(size) for size, _, _ in dimensions(type_))
 
 

@@ -1,9 +1,9 @@
 """What is said where two types do not match.
 
-A failed unification raises `Mismatch` deep inside; whoever asked for the two types to
-be equal knows why, catches it and turns it into a `CompileError` at the right place: in
-the first pass, which compares types, by `type_mismatch`, in the second, which compares
-their sizes, by `size_mismatch`, both under one headline.
+A failed unification raises `Mismatch` deep inside; the caller that required the two
+types to be equal has the reason, catches it and turns it into a `CompileError` at the
+right place: in the first pass, which compares types, by `type_mismatch`, in the second,
+which compares their sizes, by `size_mismatch`, both under one headline.
 
     Function body does not have expected type.
     Expected: [n]i32

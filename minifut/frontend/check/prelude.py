@@ -1,6 +1,6 @@
 """The prelude, made one definition at a time when a program first mentions it.
 
-Operators and numeric modules come from tables (`builtins`); everything else stands in
+Operators and numeric modules come from tables (`builtins`); everything else is in
 `frontend/prelude/*.fut`, of which only an index is made by a scan of the lines: each
 definition begins with `def`, `val` or `module type` in the first column and ends before
 the next one. A `def` is parsed and checked when it is first used, together with what it
@@ -105,7 +105,7 @@ def _without_comment(text: str) -> str:
 
 
 class NumericModule(Structure):
-    """`i32`, `f64`, ...: values are made when they are asked for."""
+    """`i32`, `f64`, ...: values are made when they are requested."""
 
     __slots__ = ("name", "prelude", "table")
 

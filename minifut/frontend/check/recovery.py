@@ -32,7 +32,7 @@ class Faults:
         self._context = context
         self._failed: set[str] = set()
         self._assumed: dict[str, list[str]] = {}
-        """for each name, the default types of numbers that its definition rests on"""
+        """for each name, the default types of numbers that its definition depends on"""
         self._told = 0
         """warnings that were there before the declaration being checked"""
 

@@ -230,7 +230,7 @@ def fits(value: int | float | bool, type_: str) -> bool:
 
 
 def _negated(node: syntax.Negate) -> bool:
-    """A negated literal is looked at as a whole; one with a suffix wraps around."""
+    """A negated literal is examined as a whole; one with a suffix wraps around."""
     inner = node.operand
     if not isinstance(inner, syntax.Literal) or isinstance(inner.value, bool):
         return False
@@ -254,7 +254,7 @@ _RULES: dict[type, Callable[[Any], None]] = {
 
 
 def check_recursion(node: syntax.ValueDeclaration, name: Name, result: Type) -> None:
-    """A recursive function returns no function, and hands on those it is given."""
+    """A recursive function returns no function, and passes on those it is given."""
     uses = _uses(node.body, name)
     if not uses:
         return

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def evaluate_signature(
     context: Checking, scope: Scope, node: syntax.ModuleTypeExp
 ) -> Signature:
-    """What a module type expression asks for, under names of its own."""
+    """What a module type expression requires, under names of its own."""
     match node:
         case syntax.ModuleTypeParens(_, inner):
             return evaluate_signature(context, scope, inner)

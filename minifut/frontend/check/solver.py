@@ -1,8 +1,8 @@
 """Types without sizes: unification.
 
-The first pass of the checker looks at types as if arrays had a rank only; sizes in
+The first pass of the checker treats types as if arrays had a rank only; sizes in
 them are carried along and never compared. A type to be found is a `Meta`; the solver
-knows of each what it must be:
+records of each what it must be:
 
     Free(lifted)          anything (that may be stored in an array if lifted is "")
     OneOf(names)          one of these scalar types: numeric literals and operators
@@ -280,7 +280,7 @@ class Solver:
             self._shared_constructors(a.constructors, b.constructors, path)
 
     def _lower(self, lifted: str, type_: Type) -> None:
-        """Hand the demand of being storable down to the metas of a type."""
+        """Pass the demand of being storable down to the metas of a type."""
         type_ = self.resolve(type_)
         match type_:
             case Meta(number):

@@ -1,8 +1,9 @@
 """Which sizes can be read off the values of a type.
 
 A size is *witnessed* when it is, as a bare name, the size of an array that is not part
-of a function: then a value of the type tells it. Positions are "immediate", "parameter"
-and "result" (of a function inside the type) and "argument" (of an abstract type).
+of a function: then a value of the type determines it. Positions are "immediate",
+"parameter" and "result" (of a function inside the type) and "argument" (of an abstract
+type).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def free_sizes(type_: Type) -> set[Name | int]:
 
 
 def must_be_explicit(type_: Type) -> dict[Name | int, bool]:
-    """For each size name: True if no value of the type tells it."""
+    """For each size name: True if no value of the type determines it."""
     uses: dict[Name | int, bool] = {}
     for size, position, bound in dimensions(type_):
         if isinstance(size, SizeVar) and (
@@ -81,7 +82,7 @@ def must_be_explicit(type_: Type) -> dict[Name | int, bool]:
 
 
 def witnessed(type_: Type) -> set[Name | int]:
-    """The sizes that a value of the type tells."""
+    """The sizes that a value of the type determines."""
     return {name for name, explicit in must_be_explicit(type_).items() if not explicit}
 
 

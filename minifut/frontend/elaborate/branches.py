@@ -4,7 +4,7 @@
     ->
     let (k: i64, a: i32, zs: [k]t) = if c then {n, 1, xs} else {m, 2, ys}
 
-A size that all branches agree on stays; one that the checker knows by an outer name is
+A size that all branches agree on stays; one that has an outer name in the checker is
 given by it; any other becomes one more result. What all branches share is not passed.
 """
 

@@ -1,8 +1,8 @@
-"""What tells one way of calling a shared function from another.
+"""What distinguishes one way of calling a shared function from another.
 
-Equal keys mean that the same core function serves both calls: the structure of the
+Equal keys mean that the same core function is used by both calls: the structure of the
 arguments is the same, the same sizes are equal or known numbers, and functions among
-the arguments are the same code with nothing in it that only the caller sees.
+the arguments are the same code with nothing in it that is bound in the caller only.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Sizes:
 
 def key_of(value: Value, sizes: Sizes, known: set[Name] | None) -> Hashable:
     """The key of an argument; `known` are the names that all functions see. Without
-    them functions may hold what only the caller sees, which `lift` hands over."""
+    them functions may hold what is bound in the caller only, which `lift` passes."""
     match value:
         case Leaf(_, AccType()):
             return INLINE
@@ -94,7 +94,7 @@ def captured_key(value: object) -> Hashable:
 
 
 def is_closed(value: object, known: set[Name]) -> bool:
-    """Does it refer to nothing but what every function of the program sees?"""
+    """Does it refer to nothing but what is in scope everywhere?"""
     match value:
         case Leaf(atom, _):
             return not isinstance(atom, Name) or atom in known

@@ -91,7 +91,7 @@ def _index_variable(work: Work, size: Size) -> Size | None:
 
 def _at_upper_bound(size: Size, name: Name, bound: Size) -> Size | None:
     """Terms with a negative coefficient get the bound; positive ones get 0 only where
-    the variable stands alone with a negative term of the same rest, so they stay."""
+    the variable is alone with a negative term of the same rest, so they stay."""
     linear = all(monomial.count(name) <= 1 for monomial, _ in size.terms)
     if not linear:
         return None

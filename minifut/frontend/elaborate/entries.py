@@ -197,7 +197,7 @@ def _checked(
     work: Work,
     declaration: syntax.ValueDeclaration,
 ) -> Value:
-    """An argument with the sizes that its type asks for."""
+    """An argument with the sizes that its type requires."""
     own = values.array_sizes(value)
     wanted = static_sizes(resolve_type(type_, frame, work, emit=True))
     sizes = [w if w is not None else o for w, o in zip(wanted, own, strict=True)]

@@ -1,4 +1,4 @@
-"""How parameters and results of entry points look from outside."""
+"""How parameters and results of entry points appear from outside."""
 
 from __future__ import annotations
 

@@ -232,7 +232,7 @@ def _constructor(exp: syntax.Constructor, env: Environment, work: Work) -> Value
 
 
 def bind_exts(exp: syntax.Exp, value: Value, env: Environment) -> None:
-    """Bind the unknown sizes that came into being; for an i64 it is itself one."""
+    """Bind the unknown sizes that were created; for an i64 it is itself one."""
     for name in exp.exts:
         env.names.pop(name, None)
         if isinstance(value, Leaf) and value.type == I64:

@@ -9,7 +9,7 @@ from minifut.names import Name
 
 def free_variables(exp: syntax.Node) -> list[tuple[str, Name | None]]:
     """Names of unqualified variables in an expression with their unique names; names
-    bound within it are included, which does no harm to those who ask."""
+    bound within it are included, which does no harm."""
     return [(path[0], resolved) for path, resolved in uses(exp) if len(path) == 1]
 
 

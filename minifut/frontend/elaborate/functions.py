@@ -8,8 +8,8 @@ no faster than its text:
     ->
     fun f(n: i64, k: i64, xs: [n]f32): (f32) = ...
 
-What tells one use from another: the structure of the arguments, which of their sizes
-are equal or known numbers, and what the type parameters stand for. Sizes become
+What distinguishes one use from another: the structure of the arguments, which of their
+sizes are equal or known numbers, and what the type parameters stand for. Sizes become
 parameters.
 """
 
@@ -61,7 +61,7 @@ class Shared:
     name: Name
     sizes: list[Name]
     keeps: object
-    """what the key knows by its identity only"""
+    """what the key has by its identity only"""
     results: tuple[Param, ...] = ()
     result: Value | None = None
     function: Function | None = None
@@ -264,7 +264,7 @@ def _as_announced(work: Work, shared: Shared, result: Value) -> list[core.Atom]:
 def _parameter(
     work: Work, value: Value, inside: dict[Size, Size], parameters: list[Param]
 ) -> Value:
-    """An argument as the function sees it."""
+    """An argument inside of the function."""
     renamed = values.resized(
         value, [inside.get(size, size) for size in values.array_sizes(value)]
     )

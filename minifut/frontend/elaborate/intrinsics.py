@@ -132,7 +132,7 @@ def _split_sizes(call: Call) -> list[Size | None]:
 
 
 def _manifest(call: Call) -> Value:
-    """Every array laid out in memory. `copy` does not ask for that: arrays of the core
+    """Every array laid out in memory. `copy` does not require that: arrays of the core
     are values, and an update copies what is needed later (`analysis.in_place`)."""
 
     def change(leaf: Leaf) -> Leaf:

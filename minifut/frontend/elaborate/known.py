@@ -1,4 +1,4 @@
-"""What elaboration knows of the variables that it made, so that checks are needless."""
+"""What is known of variables that elaboration made, so that checks are needless."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class KnownVariables:
         self.globals: set[Name] = set()
         """constants of the program"""
         self.below: dict[Name, Size] = {}
-        """i64 variables that lie in 0..bound-1"""
+        """i64 variables that are in 0..bound-1"""
         self.literals: dict[Name, tuple[Atom, ...]] = {}
         """all elements of array literals that consist of constants"""
         self.iotas: dict[Name, Size] = {}
@@ -36,7 +36,7 @@ class KnownVariables:
 
     @contextmanager
     def forgetting_assumed(self) -> Iterator[None]:
-        """Forget afterwards what checks inside found out: they may not be run."""
+        """Remove afterwards what checks inside found out: they may not be run."""
         count = len(self.assumed)
         try:
             yield

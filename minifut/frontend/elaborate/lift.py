@@ -5,7 +5,7 @@
                     apply f(m) ... }                ... add(n, k') ... apply f(m, k') }
 
 A recursive function whose argument is a function is specialised for it, and so mentions
-what that function has captured where it stands. Johnsson, "Lambda lifting", 1985.
+what that function has captured where it is. Johnsson, "Lambda lifting", 1985.
 """
 
 from __future__ import annotations

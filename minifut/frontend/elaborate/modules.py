@@ -220,7 +220,7 @@ class Modules:
         if isinstance(given, Module):
             whole, given = given, restrict(given, parameter.signature, functor.env)
             inner.names.update(given.names)
-            # last: an argument that this functor made knows the names of its parameter
+            # last: an argument that this functor made has the names of its parameter
             bind_names(bindings.parameter, inner.names, whole, env)
         inner.terms[parameter.name] = given
         for before in reversed(functor.renamed):

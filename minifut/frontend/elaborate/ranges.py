@@ -1,7 +1,7 @@
 """Ranges: a..b...c, a..<b, a..>b.
 
 a..<b      iota(b - a, a, 1), if a <= b
-a..b...c   (c - a) / (b - a) + 1 numbers, if c lies in the direction of b
+a..b...c   (c - a) / (b - a) + 1 numbers, if c is in the direction of b
 """
 
 from __future__ import annotations

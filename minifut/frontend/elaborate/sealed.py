@@ -2,7 +2,7 @@
 
     module m : {val iota [k] : [k]i64} = {def iota [n] : [n]i64 = 0..1..<n}
 
-A use of `m.iota` says what k stands for; the body asks for n. So a sealed value carries
+A use of `m.iota` says what k stands for; the body requires n. So a sealed value carries
 what each parameter of the definition is in terms of the specification: n is k.
 """
 

@@ -181,7 +181,7 @@ def coercion(exp: syntax.Coercion, value: Value, env: Environment, work: Work) -
 
 
 def _type_text(exp: syntax.Coercion, sizes: list[Size], work: Work) -> list[str | Atom]:
-    """The type with the sizes that it asks for."""
+    """The type with the sizes that it requires."""
     type_ = exp.type
     shape: list[Size] = []
     for size in sizes:

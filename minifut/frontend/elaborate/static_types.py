@@ -1,6 +1,6 @@
 """The checker's types with all names resolved: what a value will look like.
 
-Needed where no value is at hand to look at: the element type of `[]`, the payload slots
+Needed where there is no value to examine: the element type of `[]`, the payload slots
 of a constructor that is not there, the parameters of an entry point.
 
     opt ([n]f32)   ->   Sum(none: (), some: ([k]f32,))   if n stands for k here
@@ -218,7 +218,7 @@ def leaf_types(static: Static, prefix: tuple[Size, ...] = ()) -> list[Type]:
 def build(
     static: Static, own: Iterator[Leaf], work: Work, prefix: tuple[Size, ...] = ()
 ) -> Value:
-    """The value of this type with these leaves, whose types are trusted for sizes."""
+    """The value of this type with these leaves, whose types give the sizes."""
     match static:
         case StaticScalar():
             return next(own)

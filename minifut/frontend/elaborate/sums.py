@@ -76,7 +76,7 @@ def zero(type_: ScalarType) -> Constant:
 
 
 def blank(work: Work, type_: Type) -> Leaf:
-    """A value of the type that nobody looks at."""
+    """A value of the type that nothing examines."""
     if isinstance(type_, ScalarType):
         return scalar(zero(type_), type_)
     exp = core.Replicate(shape_of(type_), zero(element_of(type_)))

@@ -1,8 +1,8 @@
 """The state of elaboration: where statements go, and what is known.
 
-One `Work` serves a whole program: the builder of the body being made, the location and
-the mode in which statements are made, and facts about variables that make checks
-needless.
+There is one `Work` for a whole program: the builder of the body being made, the
+location and the mode in which statements are made, and facts about variables that make
+checks needless.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Local(Declaration):
 
 @syntax_node
 class ModuleParam(Node):
-    """`(p: S)`. *checked*: what S asks for (`check.environment.Signature`)."""
+    """`(p: S)`. *checked*: what S requires (`check.environment.Signature`)."""
 
     name: str
     signature: ModuleTypeExp

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @syntax_node
 class Exp(Node):
-    """*checked*: its type, and the unknown sizes that it brings into being."""
+    """*checked*: its type, and the unknown sizes that it declares."""
 
     type: Type | None = checked()
     exts: tuple[Name, ...] = checked(())
@@ -137,7 +137,7 @@ class Index(Exp):
 
 @syntax_node
 class Apply(Exp):
-    """`f a b`, all arguments that stand side by side."""
+    """`f a b`, all arguments of one application."""
 
     function: Exp
     arguments: tuple[Exp, ...]

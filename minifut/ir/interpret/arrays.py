@@ -222,7 +222,7 @@ def assemble_tiles(
     blocks: tuple[int, ...],
     registers: tuple[int, ...] | None = None,
 ) -> np.ndarray:
-    """Put the tile of every group at its place; what lies beyond the total is lost.
+    """Put the tile of every group at its place; what is beyond the total is lost.
 
     With `registers`, a group returns block x register tiles, thread dimensions first: a
     tile of block * register elements per dimension, laid out block by block.

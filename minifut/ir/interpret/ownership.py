@@ -1,8 +1,9 @@
 """Which updates see their array for the last time.
 
 A backward walk with the set of names still needed. What a loop or a lambda uses from
-outside is needed until its end, for it runs again. An update of an array that nobody
-needs afterwards may be done in place if at run time nobody else holds the array either.
+outside is needed until its end, for it runs again. An update of an array that nothing
+needs afterwards may be done in place if at run time nothing else holds the array
+either.
 """
 
 from __future__ import annotations

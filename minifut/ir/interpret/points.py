@@ -92,7 +92,7 @@ def space_points(
     seen: Mapping[Name, Any],
 ) -> PointValues:
     """The kernel body at every point, row by row; results as a flat list of atoms.
-    `seen` are arrays whose element at the point the body sees."""
+    `seen` are arrays whose element at the point the body reads."""
     atoms = [atom for result in body.result for atom in result_atoms(result)]
     sizes, indices = f.shape(space.sizes), space.indices
     if may_run_in_lanes(f, body, {*indices, *seen}, types):
@@ -132,7 +132,7 @@ def may_run_in_lanes(
     results: Sequence[Type],
 ) -> bool:
     """May the body be evaluated for all points at once? `lanes` are the names with a
-    number for each point; the answer is the same each time."""
+    number for each point; the result is the same each time."""
     found = f.run.in_lanes.get(id(body))
     if found is None:
         scalars = all(isinstance(type_, ScalarType) for type_ in results)

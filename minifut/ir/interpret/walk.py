@@ -5,7 +5,7 @@
 
 A call of a function has one table of values by name; names are unique, so scopes need
 no care. An update copies the array first, unless `ownership` finds that it is not
-needed any more and at run time nobody else holds it (nor a view of it).
+needed any more and at run time nothing else holds it (nor a view of it).
 """
 
 from __future__ import annotations
@@ -279,7 +279,7 @@ def _apply(f: Frame, exp: core.Apply) -> list[Any]:
 
 
 def _with_acc(f: Frame, exp: WithAcc) -> list[Any]:
-    lent = [
+    accumulators = [
         arrays.AccValue(
             f.atoms(item.arrays),
             len(item.shape),
@@ -287,8 +287,10 @@ def _with_acc(f: Frame, exp: WithAcc) -> list[Any]:
         )
         for item in exp.inputs
     ]
-    others = f.apply(exp.function, lent)[len(lent) :]
-    return [array for accumulator in lent for array in accumulator.arrays] + others
+    others = f.apply(exp.function, accumulators)[len(accumulators) :]
+    return [
+        array for accumulator in accumulators for array in accumulator.arrays
+    ] + others
 
 
 RULES: dict[type, Callable[[Frame, Any], list[Any]]] = {

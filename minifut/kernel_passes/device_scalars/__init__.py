@@ -11,7 +11,7 @@ enqueued the next ones. The kernel that takes the scalar loads it instead, and c
 what the host would have computed from it, so that the launches follow each other.
 
 `plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
-By `join.py` and `carry.py`, scalars that branches give, and that loops hand on, may be
+By `join.py` and `carry.py`, scalars that branches give, and that loops pass on, may be
 among them.
 """
 

@@ -1,4 +1,4 @@
-"""Hand scalars from one iteration of a host loop to the next in memory of the device.
+"""Pass scalars from one iteration of a host loop to the next in memory of the device.
 
     move (s, xs) = (1.0, ys)               allocate first; write first[0] = 1.0
     for i below n {                        move (carried, xs) = (first, ys)
@@ -14,8 +14,8 @@ What is read within an iteration then stays on the device (`plan.py`), and a loo
 bounds depend on no scalar of the device waits once, at its end. A scalar that the host
 computes from what it reads is stored by a kernel of one work-item.
 
-A scalar is handed on so if by that all its uses stay on the device: it is tried, and
-what the plan then leaves to the host is handed on as before.
+A scalar is passed on so if by that all its uses stay on the device: it is tried, and
+what the plan then leaves to the host is passed on as before.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Carried:
 @dataclass(frozen=True, slots=True)
 class CarriedScalars:
     """A function whose loops carry scalars in memory, with the names of the memories
-    that loops hand on and are written only once, and the kernels that store scalars."""
+    that loops pass on and are written only once, and the kernels that store scalars."""
 
     function: kc.HostFunction
     handed_on: frozenset[Name]
@@ -192,7 +192,7 @@ class _Carrier:
     def start(
         self, move: kc.HostMove, carried: tuple[Carried, ...]
     ) -> list[kc.HostStatement]:
-        """What hands over the initial values."""
+        """What passes the initial values."""
         values = dict(zip(move.targets, move.sources, strict=True))
         made: list[kc.HostStatement] = []
         firsts: dict[Name, kc.Memory] = {}
@@ -238,7 +238,7 @@ class _Carrier:
     def end(
         self, move: kc.HostMove, carried: tuple[Carried, ...]
     ) -> list[kc.HostStatement]:
-        """What hands the new values on."""
+        """What passes the new values on."""
         made: list[kc.HostStatement] = []
         sources: dict[Name, kc.Memory] = {}
         for each in carried:
@@ -279,7 +279,7 @@ def _read(memory: kc.Memory) -> kc.ReadElement:
 
 
 def _start_of(loop: Loop, before: list[kc.HostStatement]) -> int:
-    """The place behind the statement that hands over initial values; 0 if there is
+    """The place behind the statement that passes initial values; 0 if there is
     none."""
     move = last_move(loop.body)
     for at in range(len(before), 0, -1):
@@ -296,7 +296,7 @@ def _from_device(
 ) -> set[Name]:
     """The scalars of an iteration that are read from memory that the iteration makes,
     for which the host would wait, or computed from such: in this iteration or, by way
-    of the scalars that the loop hands on, another one."""
+    of the scalars that the loop passes on, another one."""
     made = {n.memory.name for n in walk(body) if isinstance(n, kc.Allocate)} | joined
     found: set[Name] = set()
     size = -1

@@ -66,7 +66,7 @@ class Emitter:
         return self.block(node) if isinstance(node, kc.HostBlock) else node
 
     def launch(self, statement: kc.Launch) -> kc.Launch:
-        """The launch, which hands over the memories of these scalars."""
+        """The launch, which passes the memories of these scalars."""
         definitions = self.definitions
         passed: dict[Any, Any] = {}
         loaded: dict[Name, kc.Statement] = {}

@@ -11,7 +11,7 @@
     }
 
 Versions of a fold are such branches. The scalar may then stay on the device
-(`plan.py`), and so may those that a loop hands on (`carry.py`).
+(`plan.py`), and so may those that a loop passes on (`carry.py`).
 """
 
 from __future__ import annotations

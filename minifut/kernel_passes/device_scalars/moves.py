@@ -1,4 +1,4 @@
-"""Moves at the end of blocks: what a branch gives, or an iteration hands on."""
+"""Moves at the end of blocks: what a branch gives, or an iteration passes on."""
 
 from __future__ import annotations
 

@@ -6,12 +6,13 @@
     launch scale(xs, s, ys)
 
 Conditions, for a scalar that is read from memory: no statement of the host needs it
-(conditions, bounds, sizes, checks, results, what a loop hands on), nor what is computed
-from it or found by it, but for arguments of launches; its memory is allocated in the
-same block and has one name until the block ends, or is handed on by a loop or given by
-branches, after which nothing writes it (`carry.py`, `join.py`); and no command writes
-to it before the last of these launches. What nothing needs is not read. Kernels do
-nothing after a failure, so that none uses a scalar that a failed kernel did not write.
+(conditions, bounds, sizes, checks, results, what a loop passes on), nor what is
+computed from it or found by it, but for arguments of launches; its memory is allocated
+in the same block and has one name until the block ends, or is passed on by a loop or
+given by branches, after which nothing writes it (`carry.py`, `join.py`); and no command
+writes to it before the last of these launches. What nothing needs is not read. Kernels
+do nothing after a failure, so that none uses a scalar that a failed kernel did not
+write.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def plans_of(
     handed_on: frozenset[Name] = frozenset(),
 ) -> dict[int, DeviceScalars]:
     """The plans of blocks in which scalars stay on the device, by their identities;
-    memories that are handed on at the end of a block keep what they hold."""
+    memories that are passed on at the end of a block keep what they hold."""
     planner = _Planner(function, kernels, handed_on)
     blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
     plans = {id(block): planner.plan(block) for block in blocks}
@@ -206,7 +207,7 @@ class _Planner:
 def arguments_of(
     kernels: Mapping[str, kc.Kernel], launch: kc.Launch
 ) -> Iterator[tuple[Any, Any]]:
-    """The parameters of the kernel with what the launch hands over."""
+    """The parameters of the kernel with what the launch passes."""
     return zip(kernels[launch.kernel].parameters, launch.arguments, strict=True)
 
 
@@ -230,7 +231,7 @@ def chain_of(name: Name, found: Definitions) -> tuple[Name, ...]:
 
 
 def name_of(argument: Any) -> Name | None:
-    """The scalar that a launch hands over as it is."""
+    """The scalar that a launch passes as it is."""
     if isinstance(argument, kc.Memory):
         return None
     return argument if isinstance(argument, Name) else argument.as_name

@@ -1,7 +1,7 @@
 """Vector accesses to memory, as rules: the first that does not decline.
 
     xs[i]                contiguous               one vector
-    xs[n - i]            contiguous, backwards    one vector, its lanes turned round
+    xs[n - i]            contiguous, backwards    one vector, its lanes reversed
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
     xs[is[i]]            data-dependent           lane by lane (gather, scatter)
 
@@ -79,7 +79,8 @@ def load_vector(
 def load_backwards(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
-    """Load elements that lie in memory from the last lane to the first as one vector.
+    """Load elements that are laid out in memory from the last lane to the first as one
+    vector.
 
     before:
         given (const float *xs, float *ys, long n, long t)
@@ -205,7 +206,8 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 @rule(label="asVector", paper=LIFT, remark=_whose)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
-    """Store elements that lie in memory from the last lane to the first as one vector.
+    """Store elements that are laid out in memory from the last lane to the first as one
+    vector.
 
     before:
         given (const float *xs, float *ys, long n, long t)
@@ -340,7 +342,7 @@ def _first(
 
 
 def _lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:
-    """The index of the last lane, where lanes lie backwards."""
+    """The index of the last lane, where lanes are in reverse order."""
     return first - (lanes.width - 1)
 
 

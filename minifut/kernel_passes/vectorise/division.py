@@ -30,8 +30,8 @@ def by_floats(
     left: kc.Expression,
     right: kc.Expression,
 ) -> kc.Expression | None:
-    """A quotient or rest of vectors of at most 32 bits, None if it is something else.
-    The operands are mentioned more than once."""
+    """A quotient or remainder of vectors of at most 32 bits, None if it is something
+    else. The operands are mentioned more than once."""
     name, type_ = operator.name, operator.type
     if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits > 32:
         return None
@@ -46,8 +46,8 @@ def by_doubles(
     left: kc.Expression,
     right: kc.Expression,
 ) -> kc.Expression | None:
-    """A quotient or rest of vectors of 64 bits; lane by lane if one of the operands is
-    far from zero."""
+    """A quotient or remainder of vectors of 64 bits; lane by lane if one of the
+    operands is far from zero."""
     name, type_ = operator.name, operator.type
     if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits != 64:
         return None
@@ -78,14 +78,14 @@ def by_steps(
     first: kc.Expression,
     divisor: kc.Expression,
 ) -> kc.Expression:
-    """A quotient or rest of consecutive i64, the first lane's is `first`, by the same
-    number: one scalar division. Lane by lane if one of both is negative."""
+    """A quotient or remainder of consecutive i64, the first lane's is `first`, by the
+    same number: one scalar division. Lane by lane if one of both is negative."""
     whole, width = first // divisor, lanes.width
     ramp = lanes.ramp(first - whole * divisor)
     by = lanes.broadcast(divisor)
     # At least as many as lanes: at most one multiple of the divisor is in between.
     passed = lanes.compare(">=", ramp, by)
-    # Fewer: the rests are small numbers.
+    # Fewer: the remainders are small numbers.
     single, whole_type = kc.VectorType(F32, width), kc.VectorType(I64, width)
     many = kc.Cast(
         kc.Binary("/", kc.Cast(ramp, single), kc.Cast(by, single), single), whole_type
@@ -110,7 +110,7 @@ def _result(
     left: kc.Expression,
     right: kc.Expression,
 ) -> kc.Expression:
-    """The quotient or rest where it is not by zero."""
+    """The quotient or remainder where it is not by zero."""
     name, type_ = operator.name, operator.type
     quotient = _truncated(lanes, type_, left, right)
     if name == "quot" or (name == "div" and type_.kind == "uint"):

@@ -36,7 +36,7 @@ COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="
 
 
 class ExpressionVectoriser(VectorOperations):
-    """Vectorises expressions; knows which variables vary and which are affine. The
+    """Vectorises expressions; holds which variables vary and which are affine. The
     context of the rules for loads."""
 
     def __init__(
@@ -169,7 +169,7 @@ class ExpressionVectoriser(VectorOperations):
     def by_power_of_two(
         self, operator: Operator, left: kc.Expression, right: kc.Expression
     ) -> kc.Expression | None:
-        """A quotient or rest that rounds down, by a constant power of two."""
+        """A quotient or remainder that rounds down, by a constant power of two."""
         if not isinstance(right, kc.Literal) or not operator.type.is_integer:
             return None
         number = int(right.value)

@@ -1,7 +1,7 @@
 """Which variables of a body differ between points.
 
 A variable varies if what it gets varies, or if it is assigned where only some points
-come by: in a branch or loop whose condition varies. Assignments may stand below uses
+come by: in a branch or loop whose condition varies. Assignments may occur below uses
 (loops go round), so the set grows until it stays. Registers of tiles always vary: they
 hold the values of neighbouring points. So do arrays that each point has for itself,
 whose names may be among those that vary.

@@ -47,7 +47,7 @@ def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
     from minifut.lowering.dispatch import PREPARE_ACCUMULATORS, VALUE_ON_HOST
 
     arrays = iter(stm.pattern)
-    lent, roots = [], [p.name for p in exp.function.parameters]
+    outputs, roots = [], [p.name for p in exp.function.parameters]
     for root, item in zip(roots, exp.inputs, strict=True):
         own = [next(arrays) for _ in item.arrays]
         bins = _bins(host, own, item)
@@ -55,12 +55,12 @@ def lower_with_acc(host: HostBuilder, stm: Stm, exp: WithAcc) -> None:
         if item.operator is None:
             made = Accumulator(bins, False, overwrite)
         host.accumulators[root] = made
-        lent.append((own, bins))
+        outputs.append((own, bins))
     with PREPARE_ACCUMULATORS[host.schedule](host, roots):
         host.statements_of(exp.function.body.statements)
     for bound, atom in zip(arrays, exp.function.body.result, strict=True):
         host.bind(bound, VALUE_ON_HOST(host, atom))
-    for own, bins in lent:
+    for own, bins in outputs:
         host.bind_all(own, bins.arrays)
     for root in roots:
         del host.accumulators[root]

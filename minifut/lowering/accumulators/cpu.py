@@ -5,7 +5,8 @@
     else                      one work-item does all points, straight into the arrays
 
 Which of the two it is, the host decides by the sizes when it runs. A point counts as
-many updates as the loops around its updates make rounds, as far as the host knows.
+many updates as the loops around its updates make rounds, as far as is known on the
+host.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _run(
 
 
 def _rounds(host: HostBuilder, node: object) -> Size:
-    """How many updates a point makes at least, as far as the host knows."""
+    """How many updates a point makes at least, as far as is known on the host."""
     total = ZERO
     for child in children(node):
         if isinstance(child, UpdateAcc):

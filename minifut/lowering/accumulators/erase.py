@@ -1,4 +1,4 @@
-"""Accumulators are memory, not values: lowering hands none on.
+"""Accumulators are memory, not values: lowering passes none on.
 
     let b = update_acc(a, (i), (v))              let () = update_acc(a, (i), (v))
     let c = loop (d = b) .. update_acc(d, ..)    let () = loop () .. update_acc(a, ..)

@@ -2,8 +2,8 @@
 
     update_acc(a, (i), (v))     if (0 <= i < k) atomic_add(a + i, v)
 
-Cells that are more than one word, or whose words are not the values, lie in word arrays
-while the accumulator is lent (`atomic_cells`). Operators on arrays are left to the
+Cells that are more than one word, or whose words are not the values, are in word arrays
+while there is the accumulator (`atomic_cells`). Operators on arrays are left to the
 chunks and copies of `accumulators.cpu`.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def prepared(host: HostBuilder, roots: list[Name]) -> Iterator[None]:
-    """Cells in the place of arrays as long as the accumulators are lent."""
+    """Cells in the place of arrays as long as there are accumulators."""
     targets = []
     for root in roots:
         accumulator = host.accumulators[root]

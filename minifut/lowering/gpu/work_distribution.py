@@ -14,7 +14,7 @@ barriers have bounds that are uniform in the group.
 
 Local memory: `SharedOperands` is one local array per operand. A `parallel_region`
 contains code in which no work-item depends on another, and which those that fail leave
-by a jump to its end: they meet the others at barriers, which a pass inserts.
+by a jump to its end: they join the others at barriers, which a pass inserts.
 """
 
 from __future__ import annotations

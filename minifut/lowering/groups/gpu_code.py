@@ -1,7 +1,8 @@
 """Group code of the GPU schedule, one rule per expression; see `groups.gpu_builder`.
 
     let ys = segmap thread (i < n) {..}    each thread takes points i, i + threads, ..;
-                                           ys in local memory, or spread over registers
+                                           ys in local memory, or distributed over
+                                           registers
     let t = collective_copy xs[f :+ w]     neighbouring threads copy neighbours
     let z = segmap register (i < r) {..}   (thread code) a tile: copies of the body
 
@@ -116,7 +117,7 @@ def _index(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
 
 
 def _index_in_thread(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
-    """In thread code an array may lie in registers."""
+    """In thread code an array may be in registers."""
     value = k.atom(exp.array)
     if not isinstance(value, RegisterTile):
         thread_code.RULES[core.Index](k, stm, exp)
@@ -170,7 +171,7 @@ Clamped = tuple[Size, Size, Size, Size]
 
 
 def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> None:
-    """Positions beyond the edges are clamped; a tile that lies inside needs none."""
+    """Positions beyond the edges are clamped; a tile that is inside needs none."""
     source = k.array(exp.array)
     parts: list[Clamped] = []
     kept: list[int] = []
@@ -249,7 +250,7 @@ def _positions(
 
 
 def _inside(k: GroupBuilder, parts: list[Clamped]) -> kc.Expression:
-    """Whether nothing lies beyond an edge."""
+    """Whether nothing is beyond an edge."""
     inside: kc.Expression = kc.Literal(True, kc.TRUTH)
     for start, length, stride, size in parts:
         if (start, length, stride) == (ZERO, size, ONE):

@@ -2,7 +2,7 @@
 
     seghist thread (i < n) {dest [k], op} {bin, value}    dest[bin] = dest[bin] op value
 
-The destinations lie in local memory (or wherever they may be written in place). Cells
+The destinations are in local memory (or wherever they may be written in place). Cells
 are those of `atomic_cells`; what is no plain value gets words beside its arrays, filled
 before and read back after. Operators on arrays: a segment is the work of one thread.
 """

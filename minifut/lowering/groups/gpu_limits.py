@@ -6,7 +6,7 @@
 
 The size is a number of the host, which a launch gives: kernels are built for it. It is
 a parameter, at most what the device allows; where each work-item needs local memory,
-there are no more than have room. What a kernel needs in the end is checked before each
+there are no more than fit. What a kernel needs in the end is checked before each
 launch, since not every device would say so by itself.
 """
 

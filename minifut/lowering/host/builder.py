@@ -5,7 +5,7 @@
 
 A name of the core is, on the host, a scalar variable, a constant, or an `Array` in some
 memory, itself a variable. Arrays that cross an if, a loop or a call are row-major from
-offset 0; then the variable of the memory is all there is to hand over.
+offset 0; then the variable of the memory is all there is to pass.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ class HostBuilder:
         fresh: bool = False,
     ) -> None:
         """Finish a kernel and launch it over `grid` work-items in groups of `group`; a
-        size is one that the host knows when it runs, for which kernels are built."""
+        size is one known to the host when it runs, for which kernels are built."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
         if isinstance(group, Size):

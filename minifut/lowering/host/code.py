@@ -224,7 +224,7 @@ def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
 
 
 def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
-    """The variable (of a scalar or a memory) that hands a value over, to the target of
+    """The variable (of a scalar or a memory) that passes a value, to the target of
     a branch or a loop in the order that it has there."""
     if isinstance(value, Array):
         return host.whole(value, order_of(host, target)).memory.name
@@ -240,7 +240,7 @@ def order_of(host: HostBuilder, name: Name | None) -> Order | None:
 
 
 def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:
-    """The variables that get handed-over values, bound to the pattern."""
+    """The variables that receive passed values, bound to the pattern."""
     for bound in pattern:
         if isinstance(bound.type, ArrayType):
             memory = kc.Memory(bound.name, bound.type.element)
@@ -276,7 +276,7 @@ def _if(host: HostBuilder, stm: Stm, exp: core.If) -> None:
     for body, never in ((exp.then, False), (exp.otherwise, True)):
         count = len(alone)
         blocks.append(_branch(host, body, targets))
-        if by_default is never:  # so nobody is warned
+        if by_default is never:  # so there is no warning
             del alone[count:]
     host.emit(kc.HostIf(condition, *blocks))
     receive(host, stm.pattern)

@@ -94,7 +94,7 @@ def _blocks(statement: kc.HostStatement) -> tuple[kc.HostBlock, ...]:
 
 
 def _makes(statement: kc.HostStatement) -> tuple[Name, ...]:
-    """The variables that a statement brings into being in its own block; those of an
+    """The variables that a statement declares in its own block; those of an
     if are what its branches end by moving to."""
     match statement:
         case kc.Allocate(memory, _):

@@ -249,8 +249,8 @@ def _accumulate_locally(
 
 class _Local:
     """The bins of one target in the local memory of a group, in several copies, an odd
-    number of cells apart: work-items with copies of their own meet in no bank when they
-    update the same bin."""
+    number of cells apart: work-items with copies of their own conflict in no bank when
+    they update the same bin."""
 
     def __init__(
         self,

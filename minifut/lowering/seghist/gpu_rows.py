@@ -8,8 +8,8 @@
 
 A chunk has four elements or more for each bin, so that all copies have at most a
 quarter of the rows of the input. Where that leaves few chunks their bins are divided
-into ranges: an element is looked at once for each of these, but updates only one bin;
-lanes of a warp look at the same one. One chunk updates the result itself.
+into ranges: an element is examined once for each of these, but updates only one bin;
+lanes of a warp access the same one. One chunk updates the result itself.
 
 No work-item waits for another one, so any device runs this.
 """

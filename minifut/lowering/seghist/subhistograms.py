@@ -9,7 +9,7 @@ bins.
 Neighbouring elements often hit the same bin; with replicas, no update waits for the
 store-to-load forwarding of the one before (`replicate_subhistograms`). A branch for a
 block of elements, of which almost all are in bounds, costs little. Where there are more
-bins, replicas take the room of the first-level cache: two are better then.
+bins, replicas fill the first-level cache: two are better then.
 
 Measured on PoCL and an AMD EPYC, over four replicas for distant parts of a chunk, with
 bounds checked in vectors before: 2^23 keys for 256 bins take 0.95 of the time if they

@@ -10,7 +10,7 @@ any of its work.
 
 A `return` in a loop stops the device's vectoriser. The conditions must follow from what
 may be computed without any check: from operators, which are total, and from reads that
-no check and no branch stands before. Computing them once more costs less than a point
+no check and no branch precedes. Computing them once more costs less than a point
 at a time.
 """
 

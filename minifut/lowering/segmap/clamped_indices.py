@@ -9,7 +9,7 @@
     }
     if (!(n > 0 && most < n)) for (i in chunk) as above      finds the failing point
 
-What points write is memory of their own that nobody reads before the failure is known,
+What points write is memory of their own that nothing reads before the failure is known,
 so that wrong results do no harm; reads out of bounds would. All bounds of indices
 `index + c` are bounds of `index`, one interval `low <= index < high`:
 
@@ -134,7 +134,7 @@ class _Range:
 
 
 class _Ranges:
-    """The ranges in which the checks of a body want loaded indices."""
+    """The ranges in which the checks of a body require loaded indices."""
 
     def __init__(self, operation: SegMap) -> None:
         self.body, self.space = operation.body, operation.space

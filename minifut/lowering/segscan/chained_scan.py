@@ -48,7 +48,7 @@ ScannedRange: TypeAlias = tuple[list[kc.Variable], kc.Expression, kc.Expression]
 ScanRange: TypeAlias = Callable[
     [KernelBuilder, Accumulators, ScannedRange, list[Array]], None
 ]
-"""scans a range with the accumulators as carry-in, and stores what comes of it; given
+"""scans a range with the accumulators as carry-in, and stores the results; given
 the scanned partial results of all chunks, if they are known before"""
 
 
@@ -198,7 +198,7 @@ class _ChainedScan:
         self, unit: kc.Variable, chunk: kc.Variable, is_last: kc.Variable
     ) -> Accumulators:
         """Publish the aggregate of a chunk (not that of the last chunk of a segment,
-        which nobody needs); gives the exclusive prefix of the chunk."""
+        which nothing needs); gives the exclusive prefix of the chunk."""
         k, status = self.k, self.status
         zero, one = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
         lowest = k.declare("lowest", unit - chunk)

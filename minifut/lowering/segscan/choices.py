@@ -1,4 +1,4 @@
-"""What scalars are at the points of a map that sees a scan, for some choices.
+"""What scalars are at the points of a map over the results of a scan, for some choices.
 
     choices keep = true      place = if keep then end - 1 else -1      ->  end - 1
 

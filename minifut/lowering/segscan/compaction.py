@@ -110,7 +110,7 @@ class Compaction:
             k.store(marks, lane, kc.Literal(0, kc.VectorType(U8)))
 
     def mark_of(self) -> kc.Expression:
-        """The bit of the stream of the point at hand, 0 if it is in none. Of a choice
+        """The bit of the stream of the current point, 0 if it is in none. Of a choice
         between constants the device's compiler makes a table, and then no vectors."""
         found: kc.Expression = kc.Literal(0, kc.INT)
         for case in self.plan.cases:
@@ -164,7 +164,7 @@ class Compaction:
         count: kc.Variable,
         pairs: list[tuple[Array, kc.Memory]],
     ) -> None:
-        """Write the collected points of a stream that lie inside of the results."""
+        """Write the collected points of a stream that are inside of the results."""
         k, (where, length) = self.k, target
         first = k.declare("first", k.size(where + 1))
         size = k.size_value(length)

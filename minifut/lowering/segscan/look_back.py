@@ -13,8 +13,8 @@ as blocks. What is combined with what does not depend on time: floats too have t
 bits in each run.
 
 A group waits for groups that took lower numbers, which run already. Needed is that
-running groups go on running, which OpenCL does not promise: NVIDIA's and AMD's devices
-do so, CPUs where a thread executes a group to its end.
+running groups go on running, which OpenCL does not guarantee: NVIDIA's and AMD's
+devices do so, CPUs where a thread executes a group to its end.
 
 A word of 64 bits has a part of 32 bits of a value in its low half, and 1 in its high
 half when it is there: what is published needs no fence.

@@ -1,4 +1,5 @@
-"""A map that sees a scan of its points (`SegMap.scan`), under the CPU schedule.
+"""A map over the results of a scan of its points (`SegMap.scan`), under the CPU
+schedule.
 
     for i in chunk:
         running = running op operands(i)         in registers

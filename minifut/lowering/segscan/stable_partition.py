@@ -70,7 +70,7 @@ class ChosenValues:
 
 @dataclass(frozen=True, slots=True)
 class StablePartition:
-    """The plan: how points are told apart, and what becomes of them."""
+    """The plan: how points are distinguished, and what becomes of them."""
 
     cases: tuple[ChosenValues, ...]
     streams: tuple[Stream, ...]
@@ -231,7 +231,7 @@ class _Finder:
         return {**grown, index: Size.of(index) + 1}
 
     def is_permutation(self, streams: list[Stream]) -> bool:
-        """Whether the streams lie one behind the other from the first place on, and all
+        """Whether the streams are one behind the other from the first place on, and all
         points are in one."""
         if not all(all(p is not None for p in s.places) for s in streams):
             return False

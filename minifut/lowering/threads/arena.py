@@ -1,8 +1,8 @@
-"""Arenas: memory for arrays of threads whose sizes only the thread knows.
+"""Arenas: memory for arrays of threads whose sizes are known in the thread only.
 
     let part: [k]f32 = ...     start = thread * capacity + used; used += k
                                if (used > capacity) { need = used; return }
-                               part lies at arena[start]
+                               part is at arena[start]
 
 Each running thread has an arena of `capacity` elements per element type. The need is
 not known beforehand, so a thread that runs out records its request and exits, and the

@@ -40,7 +40,7 @@ SMALL = {"cpu": (4096, 32768), "gpu": (256, 1024)}
 
 
 class KernelBuilder(CodeBuilder):
-    """A CodeBuilder that knows the names of the program; see the package."""
+    """A CodeBuilder with the names of the program; see the package."""
 
     def __init__(self, host: HostBuilder, base: str) -> None:
         super().__init__(host.names, base)
@@ -329,14 +329,14 @@ class KernelBuilder(CodeBuilder):
         return self.body(function.body)
 
     def define(self, bound: core.Param, exp: kc.Expression) -> None:
-        """Bind a scalar, kept in a variable unless it is a size that the host knows."""
+        """Bind a scalar, kept in a variable unless it is a size known to the host."""
         if isinstance(exp, kc.SizeValue) and self.is_of_host(exp.size):
             self.values[bound.name] = exp
         else:
             self.values[bound.name] = self.named(exp, bound.name.base)
 
     def host_size(self, exp: kc.Expression) -> Size | None:
-        """An i64 expression as a size that the host knows, if it is one."""
+        """An i64 expression as a size known to the host, if it is one."""
         match exp:
             case kc.Literal(number, type_) if type_.scalar == I64:
                 return Size.constant(int(number))

@@ -229,7 +229,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     ]
 
     def once(outside: list[kc.Statement]) -> None:
-        """One time round; what it put into arenas goes, unless it is carried on."""
+        """One iteration; what it put into arenas is freed, unless the loop carries
+        it."""
         with k.nested() as body:
             _again(k, places, k.body(exp.body))
         if carried:

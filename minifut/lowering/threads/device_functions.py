@@ -7,7 +7,7 @@ address space of each array, and whether it is row-major or passed with its stri
 Values of the host that the function uses (constants of the program) are further
 parameters, as is the arena for arrays of varying size.
 
-An array result of a size that the caller knows is written to the caller's destination;
+An array result of a size known to the caller is written to the caller's destination;
 another one is in the arena, and the function returns its offset and the fill level of
 the arena. Its other allocations there are released when it returns.
 """
@@ -273,7 +273,7 @@ def own_arguments(
 def further_arguments(
     k: KernelBuilder, made: LoweredFunction
 ) -> list[kc.Expression | kc.Memory]:
-    """Arenas, the number of the thread, and what the host knows."""
+    """Arenas, the number of the thread, and what is known on the host."""
     mine: dict[Name, kc.Expression | kc.Memory] = {}
     for element, theirs in made.arenas.items():
         own = arena_of(k, element)

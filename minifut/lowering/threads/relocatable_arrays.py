@@ -1,6 +1,6 @@
 """Relocatable arrays of a thread: their sizes change from iteration to iteration.
 
-    loop (k, xs: [k]t) = (n, ys) while .. do      xs lies in the thread's arena, at an
+    loop (k, xs: [k]t) = (n, ys) while .. do      xs is in the thread's arena, at an
       let (k', zs: [k']t) = filter ..             offset that is a variable; zs stays
       in {k', zs}                                 where it was made, and xs moves there
 
@@ -50,7 +50,7 @@ def relocatable_array(k: KernelBuilder, bound: Param) -> RelocatableArray:
 def offset_in_arena(
     k: KernelBuilder, place: RelocatableArray, value: Array, copied: bool = False
 ) -> kc.Expression:
-    """The offset of the value in the arena; it is copied there if it lies elsewhere, or
+    """The offset of the value in the arena; it is copied there if it is elsewhere, or
     if it must be."""
     if copied or value.memory != place.memory or not value.is_row_major:
         copy = k.arena_array(place.memory.element, value.shape, "copy")

@@ -6,7 +6,7 @@
                                            →   register tiles of 16 columns
 
 A block size that is a tuning parameter of its own may be any number up to its value:
-the program is right for all of them. So the host lowers it when it knows the total, and
+the program is right for all of them. So the host lowers it when the total is known, and
 makes the number of groups a multiple of the cores. Sizes of register tiles are
 constants of the kernel: there is a build for the parameter's value, and one for each
 half of it that a launch has wanted.

@@ -11,7 +11,7 @@ An *accumulator* is an array of tiles that needs no memory of the group: each th
 keeps its tile in registers, and stores it to the result between loops over threads
 (`analysis.residency`). Initial values that are one constant are not stored; the first
 iteration of the loop starts from the constant instead (deferred initialisation). The
-emitter (`tiles.threads`, `packing.emit`) obeys the plan and decides nothing.
+emitter (`tiles.threads`, `packing.emit`) follows the plan and decides nothing.
 """
 
 from __future__ import annotations

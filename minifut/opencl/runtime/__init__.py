@@ -50,10 +50,10 @@ sizes, integers and bools are Python ints and bools, floats NumPy or Python floa
 
 Kernels. Each takes `global int *failure` as its **first** parameter, which the launcher
 passes; `Kernel.types` describes the others: "buffer", "local" or a scalar's name
-("bool" is a `uchar`, "f16" a `float`). A kernel looks at `failure[0]` first and returns
+("bool" is a `uchar`, "f16" a `float`). A kernel tests `failure[0]` first and returns
 if it is not 0. To fail with number k and values (longs; floats as the bits of a double)
 it calls `minifut_fail0(failure, k)`, `minifut_fail1(failure, k, a)`, ... of
-`FAILURE_TEXT`, which stands before the program's prelude, and ends safely. Arrays are
+`FAILURE_TEXT`, which precedes the program's prelude, and ends safely. Arrays are
 aligned to their element only (a user's NumPy array is used in place on CPU devices):
 use `vload16`, `vstore16`, never a cast to a vector pointer. Kernels must not write to
 blocks that came as arguments unless the parameter is unique (those are copied on the
@@ -62,7 +62,7 @@ way in). A kernel's text may use the macro of a parameter: list it in `Kernel.ma
 `Kernel.per_launch` the value comes with each launch: `kernels[i].built(value)(points,
 ..)`.
 
-Speed. `kernels[i].of(work)(points, ..)` tells how many scalar operations it is: where
+Speed. `kernels[i].of(work)(points, ..)` says how many scalar operations it is: where
 they are few and nothing else runs, PoCL executes the launch in the calling thread,
 which takes 2 us where waking its threads takes 20 to 30. `benchmarks/latency.py`
 measures calls. They stay fast if host functions do no lookups by name and no allocation

@@ -4,7 +4,7 @@ In:  a contiguous NumPy array is used in place where the device shares memory, e
      copied to a block; a pyopencl array is used in place. What a program consumes
      (`*[]t`) is always copied, so the caller's array never changes.
 Out: where memory is shared the NumPy array *is* the block, which returns to the pool
-     when the array is forgotten; arguments handed back, constants and repeated results
+     when the array is forgotten; arguments returned, constants and repeated results
      are copied, so that no two arrays of the user overlap.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 class ResultMemory(np.ndarray):
     """What result arrays have as their base: the memory of a block, and the block.
 
-    It lies over memory of ctypes, since NumPy looks through bases that are arrays of
+    It is a view of memory of ctypes, since NumPy looks through bases that are arrays of
     its own.
     """
 
@@ -71,7 +71,7 @@ def block_of_array(session: Session, array: np.ndarray, consumed: bool) -> Block
 
 
 def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block:
-    """A pyopencl array as a block; it must live in the session's context."""
+    """A pyopencl array as a block; it must be in the session's context."""
     made = getattr(array, "minifut_block", None)
     if array.queue is not None and (made is None or array.events):
         array.queue.finish()  # what the user enqueued, maybe elsewhere
@@ -186,7 +186,7 @@ def device_array_class() -> Any:
         it is pickled as an array of NumPy."""
 
         minifut_block: PoolBlock | None = None
-        """what it lies in, where the host shares that and it lies there whole"""
+        """the memory that contains it whole, if the host shares that"""
 
         def __getattr__(self, name: str) -> Any:
             """What calls leave out, since they do not need it (`device_result`): it

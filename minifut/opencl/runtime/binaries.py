@@ -7,10 +7,10 @@ The key names the text, the options, the device and the driver. PoCL compiles a 
 when it is launched, once for each size of groups, so that its binary is worth asking
 for only at the end.
 
-Asked for a binary, PoCL compiles every kernel once more, for groups of any size, which
-takes as long as all compiling before. Only a driver with the option not to specialise,
-or without LLVM, ever launches that version; but it has to be in its place. So before
-the question what was launched is linked there:
+When a binary is requested, PoCL compiles every kernel once more, for groups of any
+size, which takes as long as all compiling before. Only a driver with the option not to
+specialise, or without LLVM, ever launches that version; but it has to be in its place.
+So before the binary is requested, what was launched is linked there:
 
     <folder of this process>/AB/CDEF.../main_mapped/32-1-1-goffs0/main_mapped.so
     <folder of this process>/AB/CDEF.../main_mapped/0-0-0  ->  32-1-1-goffs0
@@ -18,7 +18,7 @@ the question what was launched is linked there:
 The names are those of PoCL 3.0 (pocl_cache_final_binary_path); a driver that has others
 finds no link and compiles.
 
-PoCL reads these files on request. If somebody has cleaned up the folder for
+PoCL reads these files on request. If the folder has been cleaned up for
 temporary files meanwhile, it gives a binary without the program, with which the next
 process would crash: such a one counts as none, when stored and when loaded.
 """

@@ -30,10 +30,10 @@ class Kernel(NamedTuple):
     the number of work-items per group (a tuple in 2-d and 3-d; None: given at launch,
     and known to the text as WORK_ITEMS).
 
-    `text` None: the kernel stands in the program's prelude. `macros`: pairs of a
+    `text` None: the kernel is in the program's prelude. `macros`: pairs of a
     macro's name and the index of the tunable parameter that is its value, or for those
     in `per_launch` its bound: each launch gives their values to `Launcher.built`.
-    `shaped`: the indices of parameters that sizes handed to it are computed from.
+    `shaped`: the indices of parameters that sizes passed to it are computed from.
     `places`: where the source has what launches it, as `FILE:LINE:COL`.
     """
 

@@ -177,7 +177,7 @@ def _listed() -> tuple[Device, ...]:
     cl = _import_opencl()
     try:
         platforms = cl.get_platforms()
-    except cl.Error:  # the loader knows no platform
+    except cl.Error:  # the loader has no platform
         return ()
     described: list[Device] = []
     for platform in platforms:
@@ -206,7 +206,7 @@ def _listed() -> tuple[Device, ...]:
 
 
 def open_device(pattern: str | None = None) -> Device:
-    """The device that the pattern, the environment or the default rule asks for.
+    """The device that the pattern, the environment or the default rule requires.
 
     A pattern is "#number", or words that all must occur in the device's kind, name,
     platform or version, in any case.

@@ -1,4 +1,4 @@
-"""Families of GPUs: what their devices are called, and how their compilers are told
+"""Families of GPUs: what their devices are called, and how their compilers are given
 how many registers a work-item may have.
 
     sm_80   NVIDIA's data centres before Hopper; doubles at half the rate of floats
@@ -22,9 +22,9 @@ REGISTERS = 1 << 16
 MOST_REGISTERS = 255
 """of a work-item"""
 LEAST_REGISTERS = 64
-"""fewer are never asked for: spilling would cost more than a second group gains"""
+"""fewer are never requested: spilling would cost more than a second group gains"""
 UNROLLED = "#ifdef UNROLL"
-"""what stands before the unrolled steps of a kernel's text"""
+"""what precedes the unrolled steps of a kernel's text"""
 
 
 def family_of(vendor: str, name: str, capability: tuple[int, int] | None) -> str:
@@ -64,7 +64,7 @@ def most_registers(text: str, group: int) -> int:
     For tiles of registers (their steps are unrolled) as many as let a multiprocessor
     run two groups: one computes while the other waits at a barrier or for memory. The
     compiler would take more to load ahead. Registers are given in units of eight. Other
-    kernels have no limit: the compiler uses all registers that it is told of.
+    kernels have no limit: the compiler uses all registers up to its limit.
     """
     if UNROLLED not in text:
         return MOST_REGISTERS

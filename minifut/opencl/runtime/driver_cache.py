@@ -4,8 +4,8 @@ A file of PoCL's own cache that is cut off ends the next process with an abort, 
 binaries that outlive the process are kept in minifut's cache instead, which checks
 them (binaries.py).
 
-A process holds a lock on its folder as long as it lives. What a process left behind
-that died without cleaning up is thus distinguished from what another one uses, also
+A process holds a lock on its folder as long as it runs. What a process left behind
+that ended without cleaning up is thus distinguished from what another one uses, also
 where processes cannot see each other (containers that share a folder for temporary
 files).
 """
@@ -62,7 +62,7 @@ def restore_private_folder() -> None:
 
 
 def require_room() -> None:
-    """Raise a `UsageError` if there is no room for PoCL's files: LLVM ends the process
+    """Raise a `UsageError` if there is no space for PoCL's files: LLVM ends the process
     if it cannot write one to the end."""
     folder = os.environ.get("POCL_CACHE_DIR", tempfile.gettempdir())
     with contextlib.suppress(OSError):

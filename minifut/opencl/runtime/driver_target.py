@@ -13,7 +13,7 @@ Its description of the device has it, as two neighbours:
 
     struct _cl_device_id { ...; char *llvm_target_triplet; char *llvm_cpu; ... }
 
-The second one is replaced by the library's. On a processor that LLVM knows, both agree
+The second one is replaced by the library's. On a processor known to LLVM, both agree
 and nothing is changed.
 """
 
@@ -34,7 +34,7 @@ AVX512_TARGET = "skylake-avx512"
 WITHOUT_AVX512 = ("znver3", "generic")
 """how LLVM 14 calls processors with AVX-512 that it does not know"""
 LONGEST = 2048
-"""bytes of the description of a device that are looked at; it has more"""
+"""bytes of the description of a device that are examined; it has more"""
 
 _target = ctypes.create_string_buffer(AVX512_TARGET.encode())
 

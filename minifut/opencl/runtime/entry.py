@@ -1,6 +1,6 @@
 """Arguments and results of entry points, checked and converted by what is described.
 
-A message names the parameter, the dimension, what was expected and what came:
+A message names the parameter, the dimension, what was expected and what was given:
 
     main: argument xs: expected []f32, got an array of float64; use .astype(np.float32)
     main: argument ys: dimension 1 must be 3 (n, from argument xs), got 4
@@ -95,7 +95,7 @@ class Converter:
                 leaves.append(self._leaf(part, leaf, inner, path, sizes))
 
     def _fill_blanks(self, leaves: list[Any], sizes: Sizes) -> None:
-        """Zeros for leaves that nobody looks at, now that all sizes are known."""
+        """Zeros for leaves that nothing examines, now that all sizes are known."""
         for place, pending in enumerate(leaves):
             if not isinstance(pending, _Pending):
                 continue
@@ -319,7 +319,7 @@ class Converter:
                 continue
             block, shape = given
             if isinstance(block, PoolBlock) and id(block) not in seen:
-                block.borrowed = True  # values that nobody can change may share it
+                block.borrowed = True  # values that nothing can change may share it
             else:
                 dtype = DTYPES[leaf.type]
                 block = arrays.owned(self.session, block, shape, dtype)
@@ -375,7 +375,7 @@ def wrapped(value: Any, dtype: np.dtype) -> Any:
 
 
 def describe(given: Any) -> str:
-    """What came, in a few words."""
+    """What was given, in a few words."""
     if isinstance(given, np.ndarray):
         return f"an array of {given.dtype} of shape {given.shape}"
     if isinstance(given, np.generic):

@@ -3,7 +3,7 @@
 The cell is 16 longs: an int that is 0 or the number of the failure, then up to 8 values
 for its message, then ints: how many calls led there, and the numbers of their places,
 innermost first. The first work-item to fail wins by compare-and-swap and leaves; later
-kernels see the number and return at once. The host looks when it waits anyway,
+kernels read the number and return at once. The host reads it when it waits anyway,
 finds message and place by the number, clears the cell, and goes on.
 
 Behind it, in a cache line of its own, is how many groups of the launch that runs have

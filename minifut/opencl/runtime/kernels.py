@@ -33,7 +33,7 @@ WORK_ITEMS = "WORK_ITEMS"
 FLOAT_ATOMICS = "_atomic_add)"
 """in the text of a kernel that adds to floats, natively in OpenCL C 3.0"""
 MANY_BARRIERS = 40
-"""in a kernel: PoCL takes minutes to optimise what lies between more of them"""
+"""in a kernel: PoCL takes minutes to optimise what is between more of them"""
 
 
 SMALL_WORK = 1 << 18

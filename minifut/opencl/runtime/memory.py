@@ -45,7 +45,8 @@ def host_memory() -> int:
 
 
 def available_memory() -> int | None:
-    """The bytes that can be had without swapping; None where nobody says."""
+    """The bytes that can be had without swapping; None where the system does not
+    say."""
     with contextlib.suppress(OSError):
         text = Path("/proc/meminfo").read_text()
         if match := re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE):
@@ -58,6 +59,6 @@ def share(cl: Any, context: Any, host: np.ndarray, flags: int, most: int) -> Any
     most `most` bytes, or a pointer. The array must live as long."""
     if host.nbytes <= most:
         return cl.Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=host)
-    # pyopencl wants memory that may be written, also where kernels only read
+    # pyopencl needs memory that may be written, also where kernels only read
     whole = (ctypes.c_uint8 * host.nbytes).from_address(host.ctypes.data)
     return cl.SVM(whole)

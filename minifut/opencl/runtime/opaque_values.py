@@ -18,7 +18,8 @@ from minifut.opencl.runtime.queue import Session
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """A value whose insides only its program knows; it can be given back to that."""
+    """A value whose structure only its program defines; it can be given back to
+    that."""
 
     text: str
     leaves: tuple[Any, ...]

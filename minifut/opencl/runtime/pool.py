@@ -9,7 +9,7 @@ eighths of powers of two: at most 12.5 % is wasted.
 On devices that share the process's memory a block is a NumPy array that OpenCL uses in
 place, so that results need no copy: the array given to the user keeps the block.
 
-Commands run in order on one queue, so a block may be handed out while kernels that
+Commands run in order on one queue, so a block may be allocated while kernels that
 used it before are still to run.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SMALLEST = 1024
 LARGE = 1 << 28
-"""bytes of a block for which the system is asked what is free"""
+"""bytes of a block from which on the free memory of the system is queried"""
 ALIGNMENT = 128
 PAGE, SEVERAL_PAGES = 4096, 1 << 20
 """Blocks of so many bytes start at a page. NumPy's large arrays start 16 bytes behind
@@ -38,7 +38,7 @@ processors compare only these bits before they let a read pass a write."""
 
 
 def size_class(nbytes: int) -> int:
-    """The size of the block that serves a request."""
+    """The size of the block for a request."""
     if nbytes <= SMALLEST:
         return SMALLEST
     step = 1 << max(0, nbytes.bit_length() - 4)
@@ -209,7 +209,7 @@ class Pool:
         return buffer, host, memory
 
     def out_of_memory(self, nbytes: int) -> MemoryError:
-        """The error for a request that cannot be served."""
+        """The error for a request that cannot be fulfilled."""
         lines = [f"out of device memory: {_megabytes(nbytes)} needed"]
         lines.append(f"{_megabytes(self.in_use)} in use")
         lines.append(f"limit {_megabytes(self.limit)}")

@@ -2,13 +2,13 @@
 
 Commands are enqueued in order and waited for only when a value must reach the host.
 Launches that are known to be brief are waited for in `clFinish`. For others a thread of
-its own does the waiting, and the main thread waits for that: then Ctrl-C is answered at
+its own does the waiting, and the main thread waits for that: then Ctrl-C is handled at
 once, while a main thread blocked in `clFinish` sees no signal until the kernels end.
-Waking two threads takes longer than a small kernel, so the main thread looks for itself
+Waking two threads takes longer than a small kernel, so the main thread polls by itself
 for a while, and gives way to any thread of the driver that waits for the same core.
-Meanwhile no core falls asleep, which a virtual one is slow to come back from: products
+Meanwhile no core becomes idle, which a virtual one is slow to leave: products
 that take 1 ms gain 7 %, those of 9 ms lose nothing. Brief launches lose by it, since
-the thread that looks takes a core from those that work.
+the thread that polls takes a core from those that work.
 
 Waking the threads of the driver takes longer than a small launch. PoCL has a device
 without threads, whose commands are done when they are enqueued: small launches go to
@@ -57,7 +57,7 @@ give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 class Waiter:
     """A thread that waits for a queue, so that the main thread stays interruptible.
 
-    Every call brings its own place for the answer. So an exception may end a call at
+    Every call has its own place for the result. So an exception may end a call at
     any point (Ctrl-C, a time limit) and the next one finds nothing half done.
     """
 

@@ -72,7 +72,7 @@ class Run:
     def check_requested_tiles(
         self, local_bytes: int, parameters: Mapping[str, int]
     ) -> None:
-        """An error if parameters that are not at their defaults ask for more local
+        """An error if parameters that are not at their defaults require more local
         memory than there is; what those need is left to other versions."""
         if not self.changed.isdisjoint(parameters):
             self._check_local(local_bytes, parameters)

@@ -68,7 +68,7 @@ def accumulate(
         program = simplify(fuse(simplify(after, names), names, trace), names)
     if program is before:
         return program
-    # gathered values stand behind conditions that those of their place decide
+    # gathered values follow conditions that those of their place decide
     return simplify(remove_checks(program, names, trace), names)
 
 

@@ -87,7 +87,7 @@ class Context:
         self, key: Hashable, base: Name, make: Callable[[Name], Function]
     ) -> Name:
         """The name of the function for this key; `make(name)` is called at most once,
-        and may ask for the same key."""
+        and may require the same key."""
         if key not in self.derived:
             name = self.derived[key] = self.names.like(base)
             self.made.append(make(name))

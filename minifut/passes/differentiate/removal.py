@@ -23,7 +23,7 @@ def remove_derivatives(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program without derivatives. Functions with an adjoint of their own stay as
-    long as there is something that may ask for it."""
+    long as there is something that may require it."""
     program = simplify(inline(program, names), names)
     while _has(program, (Jvp, Vjp)):
         program = _round(program, names, trace, (Jvp, Vjp))

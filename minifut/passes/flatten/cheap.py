@@ -4,7 +4,7 @@ Before the inner SOAC of a map's body there may be statements. Done once per out
 they would need an array to be remembered in; done again per inner point they need
 nothing. So views (slices, rearranged and reshaped arrays), scalar operators, reads of
 one element, numbers of an `iota` or `replicate` (which simplification turns into
-scalars once they are indexed) and branches over these may stand in a nest. Loops, SOACs
+scalars once they are indexed) and branches over these may occur in a nest. Loops, SOACs
 and whatever makes an array may not: then the body stays in one thread.
 
 Checks may too, with one exception seen to by `map_nest`: an inner dimension of size

@@ -64,7 +64,7 @@ class NestContext:
     """`build` takes host statements; `definitions` are the expressions of host names;
     `again` applies all rules to a judgement in a deeper nest, `attempt` those that find
     parallelism in it; `path` are the versions that contain this place; kernels are made
-    at `level`; `code` flattens statements that stand in no nest."""
+    at `level`; `code` flattens statements that are in no nest."""
 
     build: Builder
     definitions: dict[Name, Exp]
@@ -92,7 +92,7 @@ class NestContext:
         return name
 
     def operator(self, operator: Lambda) -> Lambda:
-        """An operator as it may stand in a segmented operation: without SOACs."""
+        """An operator as it may occur in a segmented operation: without SOACs."""
         return sequential_lambda(operator, self.build.names, self.build.scope)
 
     def emit(self, pattern: tuple[Param, ...], exp: Exp) -> None:

@@ -1,6 +1,6 @@
 """The default thresholds of versions, per kind of device.
 
-A GPU wants tens of thousands of points. Bodies of maps run in groups from 128 points
+A GPU needs tens of thousands of points. Bodies of maps run in groups from 128 points
 on: the fewest, as a power of two, with which the groups that a compute unit runs fill
 its threads on each family of devices; 16 groups of 32 are a third of those of sm_86.
 
@@ -35,7 +35,7 @@ or two for a fold, it is always taken, but for products and folds of shared rows
 rows of up to 16 elements these take 2 to 7 times as long there, with functions, too.
 Groups were at 0.9-1.1 of the
 outer version where they fit in a cache, and far slower with short rows: on a CPU they
-are left to be asked for. Other folds run in chunks of many thousand points on a CPU,
+are left to be requested. Other folds run in chunks of many thousand points on a CPU,
 too: fewer heavy points than that are better mapped first.
 """
 
@@ -132,7 +132,7 @@ def tiled_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
 
 def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     """The same, none if all that the last version does is to fold rows, and these are
-    long: threads would want the rows transposed, and so pass over them three times."""
+    long: threads would need the rows transposed, and so pass over them three times."""
     made = [s.exp for s in last if isinstance(s.exp, (*SEGMENTED, Loop))]
     folds = [exp for exp in made if isinstance(exp, SegRed)]
     for exp in made:

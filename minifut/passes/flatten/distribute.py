@@ -4,12 +4,12 @@ r"""Distribution: a map over several statements becomes several nests (rule G6).
     →  let ys = segred grid (i < n, j < m) {add, 0} { .. xss[i, j] }
        segmap grid (i < n, j < m) { let y = ys[i]  xss[i, j] + y }
 
-Going through the body in order, a statement that holds parallelism is handed to the
+Going through the body in order, a statement that holds parallelism is passed to the
 rules in the nest so far, and its results are read back from arrays that hold them for
 each point (array expansion). Cheap statements are done again wherever they are needed;
 scalars that are the same at all points move to the host. All else gathers until the
 next parallel statement needs it and then runs in a kernel with one thread per point. A
-value of varying size cannot be expanded: who needs it stays in the same thread.
+value of varying size cannot be expanded: what needs it stays in the same thread.
 
 Checks are never done again: they run in the kernel of what gathered.
 
@@ -136,7 +136,7 @@ class _Distribution:
         ) and self.gathered_names.isdisjoint(free_names(statement.exp))
 
     def nest_of_own(self, position: int, statement: Stm) -> bool:
-        """Hand a statement with parallelism to the rules, if they can take it."""
+        """Pass a statement with parallelism to the rules, if they can take it."""
         nest = self.with_gathered()
         if not is_exploitable(nest, statement):
             return False

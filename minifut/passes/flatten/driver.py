@@ -3,7 +3,7 @@ r"""Flattening: each nest of SOACs that the host runs becomes one segmented oper
     map (\xs -> reduce (+) 0 xs) xss     →     segred grid (i < n, j < m) {add, 0} ...
 
 Host code (statements of functions, bodies of host loops and branches) stays as it is;
-each SOAC in it is handed to the rules, first with an empty nest around it. A rule looks
+each SOAC in it is passed to the rules, first with an empty nest around it. A rule looks
 at the nest so far and the SOAC inside it and either emits kernels that compute the
 results with the nest's dimensions in front, or declines; the order of `RULES` is the
 preference, and `LAST_RESORT` never declines.

@@ -8,7 +8,7 @@ is shared out among the group's threads and kept in local memory.
 The body becomes group code: its statements stay in order, uniform over the group, with
 loops and branches of any kind, and each SOAC in it is flattened in full for the level
 of threads. Conditions: something inside is parallel, and the sizes of all arrays of the
-group are known outside, so that the host can tell whether they fit.
+group are known outside, so that the host can say whether they fit.
 
 Source: "Regular flattening", level-aware incremental flattening.
 """
@@ -138,7 +138,7 @@ def with_own_destinations(
     build: Builder, definitions: Mapping[Name, Exp], statement: Stm
 ) -> Stm:
     """A scatter or histogram of group code writes to arrays of the group: copies, made
-    by all threads together, of what may stand outside."""
+    by all threads together, of what may occur outside."""
 
     def own(array: Name) -> Name:
         if isinstance(definitions.get(array), MAKERS):
@@ -165,7 +165,7 @@ def with_own_destinations(
 @dataclass(frozen=True, slots=True)
 class GroupRequirements:
     """`parallelism` is the number of points of the largest operation of the threads,
-    `local_bytes` the room that all arrays of the group take, `thread_bytes` what each
+    `local_bytes` the bytes that all arrays of the group take, `thread_bytes` what each
     thread takes besides."""
 
     parallelism: Size
@@ -217,7 +217,7 @@ def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | 
 
 
 def _bound_inside(statements: tuple[Stm, ...]) -> frozenset[Name]:
-    """The names of group code: the host knows none of them."""
+    """The names of group code: none of them is known on the host."""
     found: set[Name] = set()
     for statement in host_statements(statements):
         found.update(p.name for p in statement.pattern)

@@ -11,11 +11,11 @@ the body of its map consists of, and by what it exploits:
 so that edits elsewhere do not rename it. Where two nests of a function have equal
 names, the later ones have an ordinal behind.
 
-Bounded: at most `DEEPEST` choices stand within one another and at most `MOST` stem from
+Bounded: at most `DEEPEST` choices are within one another and at most `MOST` stem from
 one statement of the host; and all the copies of bodies that choices of one statement
 make hold together at most `GROWTH` times as many statements as it does itself, so that
 programs at most triple (small ones cost little: `SMALL_GROWTH` up to `SMALL` statements
-altogether). A choice sets aside, before what is inside it is looked at, the copy for
+altogether). A choice sets aside, before what is inside it is examined, the copy for
 the outer version, so that outer choices come before inner ones; groups get what is
 left. What is beyond the bounds is flattened moderately.
 """
@@ -65,7 +65,7 @@ class VersionNames:
             self.budget = max(GROWTH * own, min(SMALL_GROWTH * own, SMALL))
 
     def reserve(self, path: tuple[str, ...], copied: int) -> bool:
-        """Take one choice and the room for a copy, if that is within the bounds."""
+        """Take one choice and one copy, if that is within the bounds."""
         if self.kind != INCREMENTAL or not self.left or len(path) >= DEEPEST:
             return False
         if copied > self.budget:

@@ -44,7 +44,7 @@ def _fused(fusing: Fusing, body: Body) -> Body:
 
 
 class _Fuser:
-    """One body: statements in slots (None once fused away), and who uses what."""
+    """One body: statements in slots (None once fused away), and what uses what."""
 
     def __init__(
         self, fusing: Fusing, statements: tuple[Stm, ...], result: tuple[Atom, ...]

@@ -4,7 +4,7 @@ r"""Fuse two SOACs over the same width that read the same array into one pass.
     let b = map(n, xs, g)      →      let (a, b) = redomap(n, (xs, xs), op, ...)
 
 Neither may need the other's result. Histograms join likewise: sums and counts of groups
-read the keys once. What is joined stays narrow: results live in registers while the
+read the keys once. What is joined stays narrow: results are in registers while the
 array streams by, and pairwise joining of n statements into one would take time
 quadratic in n.
 """

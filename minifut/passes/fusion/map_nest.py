@@ -23,7 +23,7 @@ Input: TypeAlias = tuple[Param, Name, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapNest:
-    """`inputs` tell which dimensions, in order, an array has in front."""
+    """`inputs` say which dimensions, in order, an array has in front."""
 
     sizes: tuple[Size, ...]
     inputs: tuple[Input, ...]

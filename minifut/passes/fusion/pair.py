@@ -54,7 +54,7 @@ def in_order(
 
 
 def clash(first: Screma, second: Screma) -> Declined | None:
-    """Why the folds of the two may not stand in one SOAC, if so."""
+    """Why the folds of the two may not be in one SOAC, if so."""
     if (first.scans and not second.is_map) or (second.scans and not first.is_map):
         return Declined("a scan joins only with maps")
     return None

@@ -5,7 +5,7 @@
     reads  a at (k, i), n * m times, k innermost        writes  y at (i, e), n * m times
 
 Variables are the indices of the space and those of sequential loops (which may also be
-the unnamed positions of a row taken as a whole). Sizes that nobody knows before the
+the unnamed positions of a row taken as a whole). Sizes that are unknown before the
 program runs count as `TYPICAL`.
 """
 
@@ -113,7 +113,7 @@ dimensions as the view has them"""
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
     kernel binds itself; `trips` of each sequential variable; `maps` are those of loops
-    whose rounds may lie in lanes."""
+    whose rounds may be in lanes."""
 
     scope: Scope
     points: int

@@ -68,7 +68,7 @@ class Offer:
 
 @dataclass(slots=True)
 class KernelFacts:
-    """A kernel of the grid as the plan sees it; `fixed` are operands that it updates,
+    """A kernel of the grid in the plan; `fixed` are operands that it updates,
     which must stay as they are."""
 
     machine: Machine

@@ -57,7 +57,7 @@ class Machine:
     def cost(
         self, access: Access, fastest: Name, innermost: int, vectorised: bool
     ) -> float:
-        """Bytes moved for one access. `vectorised`: neighbouring points lie in
+        """Bytes moved for one access. `vectorised`: neighbouring points are in
         lanes."""
         return self.access(access, fastest, innermost, vectorised)
 

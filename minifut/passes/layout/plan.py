@@ -1,6 +1,6 @@
 """The cheapest layouts for a whole function: dynamic programming over its statements.
 
-    a, 512 MiB        kernel 1 wants a[.., i, ..] innermost, kernel 2 in a loop wants so
+    a, 512 MiB        kernel 1 needs a[.., i, ..] innermost, kernel 2 in a loop too
                       too: a is transposed once, before the loop, and both read that
 
 A state has for each array that is still needed the orders in which it is available: its

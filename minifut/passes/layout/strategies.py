@@ -9,7 +9,7 @@
     together       {in k, out i j, bias -> 0}, {in j, out i k, xs -> 0}, ...
 
 A strategy says which parallel variable is to run fastest, which must not, and which
-dimension of an array is to lie innermost in memory (counted from the outermost one). An
+dimension of an array is to be innermost in memory (counted from the outermost one). An
 access is either invariant in the variable that runs fastest, or coalesced along it.
 Strategies combine if they agree: at most one variable inside, it is not one of those
 outside, which are not all, and each array has one dimension innermost.

@@ -6,7 +6,8 @@ r"""Join scatters one after the other whose indices are proved to differ.
 Of several writes of one scatter to one place any may win, while of two scatters the
 second does: so f(p) and g(q) must differ for all elements p and q. The facts of two
 elements with names of their own prove that where one index is always less than the
-other, or where both are multiples of one number plus rests that are less than it apart:
+other, or where both are multiples of one number plus remainders that are less than it
+apart:
 
     (j / s) * 2s + j % s,    (j / s) * 2s + j % s + s          2j,    2j + 1
 

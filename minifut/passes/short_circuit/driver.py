@@ -53,7 +53,7 @@ def short_circuit(
 
 
 class _Walk(FactsWalk):
-    """Bodies are rewritten before what is inside of their statements is looked at."""
+    """Bodies are rewritten before what is inside of their statements is examined."""
 
     rules = NO_RULES
     place: PlaceContext

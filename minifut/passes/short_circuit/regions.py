@@ -4,7 +4,7 @@
 
 Iteration i may read the array as it was before the loop if it reads nothing that
 another iteration p writes: for every read (and every other write, which would come in
-another order) there is a dimension in which what is read lies before or behind what is
+another order) there is a dimension in which what is read is before or behind what is
 written, for p < i and for p > i. An iteration itself reads before it writes.
 """
 
@@ -47,7 +47,7 @@ def reads_are_apart(
 
 
 def avoids(facts: Facts, loop: Loop, array: Name, slice_: Entries) -> bool:
-    """Whether no iteration of a `for` loop reads what lies in a slice of the array."""
+    """Whether no iteration of a `for` loop reads what is in a slice of the array."""
     assert isinstance(loop.form, ForLoop)
     with facts.inner():
         facts.run_over(loop.form.index, facts.form(loop.form.bound), "the loop")

@@ -23,7 +23,7 @@ ALL_UPDATED = Declined("all accumulators are updated")
 
 @rule(WithAcc)
 def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Arrays whose accumulators come back as they were lent.
+    r"""Arrays whose accumulators are returned unchanged.
 
     before:
         given (n: i64, xs: [n]i32, ys: [n]i32)

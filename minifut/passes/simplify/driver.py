@@ -1,6 +1,6 @@
 """One forward sweep of rules with copy propagation, dead code, hoisting; a few rounds.
 
-The sweep goes through each body once. A statement's operands are first replaced by what
+The sweep traverses each body once. A statement's operands are first replaced by what
 is known of them; bodies inside are simplified; then the rules for the expression's
 class are tried until none applies. A statement that turns out to be a copy disappears,
 and what it bound is replaced from there on, in sizes as well. A round is linear in the
@@ -142,7 +142,7 @@ def simplify_body(body: Body, names: NameSource, scope: Scope) -> Body:
 
 
 class _Sweep(Replacer):
-    """Goes forward through bodies; `atoms` and `sizes` grow on the way."""
+    """Traverses bodies forwards; `atoms` and `sizes` grow on the way."""
 
     __slots__ = (
         "added",

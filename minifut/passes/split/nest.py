@@ -25,7 +25,7 @@ DEEPEST = 3
 SMALL = 32
 """width of a SOAC that flattening leaves in its thread"""
 BEFORE_INNER = (core.ScalarOp, core.SizeExp, Index, core.Rearrange, core.Reshape, Copy)
-"""what may stand before an inner map of a nest: it is cheap to repeat, or a view"""
+"""what may occur before an inner map of a nest: it is cheap to repeat, or a view"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

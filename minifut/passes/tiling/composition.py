@@ -1,7 +1,7 @@
 """The order of the rules: from a kernel to one in tiles, step by step.
 
 Each step is a strategy over the statements that have taken the kernel's place so far;
-what stands after any number of steps is a program that runs (slowly, until the last).
+after any number of steps there is a program that runs (slowly, until the last).
 
     recognise           which dimensions
     strip-mine          grid to groups and threads; threads to registers; the reduction
@@ -46,7 +46,7 @@ from minifut.rewrite.strategy import (
 
 
 def tidy(node: Any, rewriting: Rewriting) -> Any:
-    """Not a rule of its own: copies are followed, and what is not needed goes."""
+    """Not a rule of its own: copies are followed, and what is not needed is removed."""
     assert isinstance(node, Body)
     return simplify_body(node, rewriting.names, rewriting.scope)
 

@@ -220,7 +220,8 @@ class _Tiler:
         return Body((choice,), tuple(p.name for p in pattern))
 
     def derived(self, body: Body, steps: tuple[Strategy, ...]) -> Body:
-        """The body after these steps; each refusal that stood to the end is noted."""
+        """The body after these steps; each refusal that remained is
+        noted."""
         own = Trace(refusals=self.trace.refusals, stage=self.trace.stage)
         rewriting = Rewriting(self.names, self.scope, own)
         for step in steps:
@@ -278,7 +279,7 @@ class _Tiler:
 
 @dataclass(frozen=True, slots=True)
 class TiledVersion:
-    """A tiled version of a kernel: host statements with the tests that stand before it,
+    """A tiled version of a kernel: host statements with the tests that precede it,
     their outcome, and what computes the kernel's results."""
 
     guards: tuple[Stm, ...]

@@ -2,18 +2,18 @@
 
 A group's tile has block * register elements per dimension: `block_rows` and
 `block_columns` count threads, `register_rows` and `register_columns` the elements of
-each; `block_depth` is how far the common dimension is gone through at a time.
+each; `block_depth` is how many elements of the common dimension are in a step.
 
 On a GPU `GPU_TILES` has the tiles of one accumulator, by bytes of an element and family
-of the device; several accumulators leave room for 4 x 4 elements. On a CPU one core
-works on the whole tile: 8 rows of 128 bytes are enough accumulators to hide what an
-addition takes (14, as many as fit its registers, or 6 of 256 are no faster and waste
+of the device; several accumulators leave registers for 4 x 4 elements. On a CPU one
+core works on the whole tile: 8 rows of 128 bytes are enough accumulators to hide what
+an addition takes (14, as many as fit its registers, or 6 of 256 are no faster and waste
 more at edges and where there are only 8 rows), and the packed parts of both operands
 fill its second-level cache; wider elements and more accumulators make blocks lower and
 narrower, but not less deep, so that all of them stay in `CPU_LOCAL_BYTES` (products of
 doubles of 2048 x 2048 gain a tenth over blocks of half the depth). Blocks of 512 rows
 gain 1 to 3 % where rows are read in place, but lose 6 % where they are copied: steps
-then go through more pages than a core knows.
+then access more pages than a core has entries for.
 """
 
 from __future__ import annotations

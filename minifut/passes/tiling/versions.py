@@ -54,7 +54,7 @@ from minifut.passes.tiling.parameters import PAD
 
 STRETCH = 256
 FEWEST = 8
-"""steps that share anything to speak of: products of fewer are outer products, whose
+"""steps that share much: products of fewer are outer products, whose
 results take all the time"""
 CPU_WORK = 1 << 18
 GPU_WORK = 1 << 18

@@ -1,4 +1,4 @@
-"""Consumption: after an array was updated in place or passed as `*`, nobody uses it.
+"""Consumption: after an array was updated in place or passed as `*`, nothing uses it.
 
 Runs on the checked program, definition by definition, after types are known:
 

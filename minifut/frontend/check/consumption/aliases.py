@@ -27,7 +27,7 @@ class Alias:
     """A variable, or a component of it, that a value may share memory with.
 
     `path`: the fields down to the component. Components of one variable are distinct
-    memory; but whoever consumes one has consumed the variable.
+    memory; but to consume one is to consume the variable.
     """
 
     name: Name

@@ -247,7 +247,7 @@ def check_argument(
     parameter: Type | None,
     earlier: list[tuple[syntax.Exp, Tree]],
 ) -> tuple[bool, Tree]:
-    """Use or consume one argument; tells which, and its tree."""
+    """Use or consume one argument; says which, and its tree."""
     from minifut.frontend.check.consumption.expressions import (
         check_diets,
         check_expression,

@@ -2,7 +2,7 @@
 
 A parameter that the body consumes must be given anew each time round by a value that
 aliases nothing outside the loop and no other returned component; the initial value
-given for it is consumed by the loop. A `*` in the pattern asks for the same, unless the
+given for it is consumed by the loop. A `*` in the pattern requires the same, unless the
 body only reads the parameter and the initial value may not be consumed.
 """
 
@@ -120,8 +120,8 @@ def _converge(exp: syntax.Loop, consumed: set[Name], body: Tree) -> set[Name]:
 
 
 def _declared(state: State, exp: syntax.Loop, initial: Tree, body: Tree) -> set[Name]:
-    """The parameters that a `*` asks to consume; but whose initial value may not be
-    consumed and is neither consumed nor returned by the body, is observed."""
+    """The parameters that a `*` declares to be consumed; but whose initial value may
+    not be consumed and is neither consumed nor returned by the body, is observed."""
     returned = {alias.name for alias in all_aliases(body)}
     rows = zip(leaves(exp.pattern, initial), leaf_diets(exp.pattern, None), strict=True)
     declared = {
@@ -229,7 +229,7 @@ def _check_free_uses(
 def _result(
     pattern: syntax.Pattern, initial: Tree, consumed: set[Name], temporary: Alias
 ) -> Tree:
-    """Consumed components come back fresh; others may be the initial values."""
+    """Consumed components are fresh in the result; others may be the initial values."""
     match pattern:
         case (
             syntax.ParensPattern(inner=inner)

@@ -85,7 +85,7 @@ def leaf_diets(pattern: syntax.Pattern, declared: Type | None) -> Iterator[bool]
 
 
 def leaf_ascribed(pattern: syntax.Pattern, inside: bool = False) -> Iterator[bool]:
-    """For each name, in order: does an ascription around it settle its diet?"""
+    """For each name, in order: does an ascription around it decide its diet?"""
     if isinstance(pattern, syntax.NamePattern):
         yield inside
     inside = inside or isinstance(pattern, syntax.AscribedPattern)

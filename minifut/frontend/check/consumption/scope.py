@@ -1,4 +1,4 @@
-"""The state of the consumption analysis: who is in scope, who has been consumed.
+"""The state of the consumption analysis: what is in scope, what has been consumed.
 
 A variable is *consumable* when it was bound inside the innermost function (a lambda or
 loop body is a function here too) and not as an observed parameter. `consumed` maps each

@@ -1,6 +1,6 @@
 """Expressions without sizes: the simple forms.
 
-`infer` dispatches on the kind of node; binding forms and applications stand in modules
+`infer` dispatches on the kind of node; binding forms and applications are in modules
 of their own.
 """
 
@@ -248,7 +248,7 @@ def unify_branches(
 def unify_expected(
     state: Inference, location: Location, wanted: Type, found: Type, headline: str
 ) -> None:
-    """What is there must have the type that was asked for."""
+    """The expression must have the required type."""
     _unify_shown(state, location, wanted, found, headline, EXPECTED, "type-mismatch")
 
 

@@ -1,4 +1,4 @@
-"""What the first pass knows while it walks through one definition."""
+"""The state of the first pass over one definition."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ class Inference:
 
 
 def is_module(found: object) -> TypeIs[Module]:
-    """Tell modules from values among terms."""
+    """Distinguish modules from values among terms."""
     return isinstance(found, (Structure, Functor))
 
 

@@ -1,7 +1,7 @@
 """The end of a definition: no meta is left in any annotation.
 
 Sizes that nothing determines are errors; existential ones are bound in the function
-types they stand in. In `Var.instance` an existential size is `SizeAny`.
+types they are in. In `Var.instance` an existential size is `SizeAny`.
 """
 
 from __future__ import annotations

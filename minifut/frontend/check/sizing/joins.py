@@ -1,15 +1,15 @@
 """Joining types: the type of a value that comes from one of two places.
 
-Branches of `if` and cases of `match` meet here, and nowhere else:
+Branches of `if` and cases of `match` are joined here only:
 
     if c then a else b      a: [n]t, b: [m]t        →   [k]t, with k unknown
     if c then a else []     the size of [] is open  →   it is that of a
 
 A size that is still open because it belongs to a parameter (`[]`, or no annotation) is
-not found by a join: whoever calls chooses it, and a join must not restrict the choice.
-The unknown size remembers the two that met. Where it would not do because a certain
-size is needed, as in the result of an operator of `map`, the two are made equal after
-all (`equate`); so whatever can be checked with equal sizes still can.
+not found by a join: the caller chooses it, and a join must not restrict the choice.
+The unknown size remembers the two that were joined. Where it would not do because a
+certain size is needed, as in the result of an operator of `map`, the two are made equal
+after all (`equate`); so whatever can be checked with equal sizes still can.
 
 See "Branches of `if` return arrays of different sizes" in the language reference.
 """
@@ -125,7 +125,7 @@ def _with_unknown(
 
 
 def may_be_equal(state: Sizing, one: Size, other: Size) -> bool:
-    """Could linking open sizes, and equating what met in joins, make the two equal?"""
+    """Could linking open sizes, and equating what was joined, make the two equal?"""
     one, other = state.normal(one), state.normal(other)
     parts = parts_if_similar(one, other)
     if parts is not None:

@@ -1,6 +1,6 @@
 """Two types of one structure, walked together.
 
-`Pairwise` meets the sizes of both in turn, aware of what function types bind, for
+`Pairwise` unifies the sizes of both in turn, aware of what function types bind, for
 unification and joins; `match_sizes` rebuilds one type from the sizes of both.
 """
 
@@ -38,7 +38,7 @@ Path: TypeAlias = tuple[str, ...]
 
 
 class Pairwise:
-    """One unification; `on_sizes` says what to do where two sizes meet."""
+    """One unification; `on_sizes` says what to do where two sizes are unified."""
 
     def __init__(
         self,

@@ -62,7 +62,7 @@ def replace_sizes(
     type_: Type,
 ) -> tuple[Type, tuple[Name, ...]]:
     """Make each size that has a killer unknown, the same one everywhere where the
-    size can be read off a value; the new names that stand outside of functions."""
+    size can be read off a value; the new names that are outside of functions."""
     return _Replacer(state, location, killer).run(type_)
 
 
@@ -90,7 +90,7 @@ class _Replacer:
     def _seen_in(
         self, type_: Type, mapping: list[tuple[Size, Size]]
     ) -> list[tuple[Size, Size]]:
-        """Decide on the sizes that values of the type tell, small ones first."""
+        """Decide on the sizes that values of the type determine, small ones first."""
         immediate = [s for s, where, _ in dimensions(type_) if where == "immediate"]
         mapping = list(mapping)
         for size in sorted(immediate, key=_depth):

@@ -1,4 +1,4 @@
-"""What the second pass knows: size metas, rigid sizes, the types of values.
+"""The state of the second pass: size metas, rigid sizes, the types of values.
 
 A size meta is
 
@@ -70,7 +70,7 @@ class Sizing:
         self.functions: list[syntax.LetFunction] = []
         self.recursive: Name | None = None
         self.joined: dict[Name, tuple[Size, ...]] = {}
-        """unknown sizes of joins, with the sizes that met and could be equal"""
+        """unknown sizes of joins, with the joined sizes that could be equal"""
         self.equated: dict[Name, Size] = {}
         """those of them that turned out to need a certain size"""
         self._occurrences = 0
@@ -321,7 +321,7 @@ class Sizing:
         return tuple(dict.fromkeys(sides))
 
     def _own_joins(self, type_: Arrow, sizes: Mapping[Name, SizeMeta]) -> Type:
-        """The type of a function at one use, where sizes that met in joins inside of it
+        """The type of a function at one use, where sizes that were joined inside of it
         are those of this use.
 
         [n]t -> [m]t -> ?[k].[k]t, k joined from n and m    k is n where m is n, too

@@ -109,7 +109,7 @@ def unify_sizes(
 
 
 def equate(state: Sizing, usage: Usage, names: Iterable[Name | int]) -> bool:
-    """Make the sizes equal that met in a join, where one of `names` is its unknown
+    """Make the sizes equal that were joined, where one of `names` is its unknown
     size; False if none is, or if they cannot be equal."""
     for name in names:
         met = state.joined.pop(name, None) if isinstance(name, Name) else None
@@ -128,7 +128,7 @@ def equate(state: Sizing, usage: Usage, names: Iterable[Name | int]) -> bool:
 
 
 def _depends_on(state: Sizing, size: Size, number: int) -> bool:
-    """Does an open size stand in another, or in what was joined to make that?"""
+    """Does an open size occur in another, or in what was joined to make that?"""
     return any(
         name == number
         or (
@@ -182,7 +182,8 @@ def _meets_size_parameter(state: Sizing, *sizes: Size) -> bool:
 
 
 def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) -> bool:
-    """An instantiated size that meets one bound inside a type is existential."""
+    """An instantiated size that is unified with one bound inside a type is
+    existential."""
     if not isinstance(size, SizeMeta) or size.id in bound:
         return False
     names = free_in_size(other)

@@ -1,4 +1,4 @@
-"""What is known of sizes that are to be found, or came into being."""
+"""What is known of sizes that are to be found, or were created."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class SizeInfo:
     computed_at: Location | None = None
     """for an existential: it stands for a size computed there"""
     in_function: bool = False
-    """it stands inside a function type of the type put for a type parameter"""
+    """it is inside a function type of the type put for a type parameter"""
     of_parameter: bool = False
-    """it is a size of a parameter: whoever gives the argument chooses it"""
+    """it is a size of a parameter: the caller chooses it"""
     start: Size | None = None
     """for a loop's parameter: the size of the initial value"""
 

@@ -2,9 +2,9 @@
 
     let y = x * x     y' known:     add(x, 2 * x * y')
 
-An adjoint that nobody has contributed to is not there, and nothing is computed for it.
+An adjoint without contributions does not exist, and nothing is computed for it.
 Inside a branch, loop or map a child holds the adjoints; those of outer names start as
-outside, and the names that changed are what the construct has to hand out.
+outside, and the names that changed are what the construct has to return.
 
 The adjoint of an array that a map mentions is an accumulator inside of the map: what
 is contributed to one element becomes an update (SC 2022, section 5.4).
@@ -106,7 +106,7 @@ class Adjoints:
 
 
 def is_accumulator(build: Builder, adjoint: Atom) -> bool:
-    """Whether an adjoint is held by an accumulator."""
+    """Whether an adjoint is in an accumulator."""
     return isinstance(build.type(adjoint), AccType)
 
 

@@ -114,7 +114,7 @@ def _index(build: Builder, adjoints: Adjoints, exp: core.Index, adjoint: Atom) -
 def _update(
     build: Builder, adjoints: Adjoints, exp: core.Update, adjoint: Atom
 ) -> None:
-    """The new value gets what stands in its place; what was there before, nothing."""
+    """The new value gets what is in its place; what was there before, nothing."""
     assert isinstance(adjoint, Name)
     if exp.value in adjoints.activity:
         adjoints.add(build, exp.value, build.index(adjoint, *exp.slice))

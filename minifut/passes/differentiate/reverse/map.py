@@ -120,16 +120,16 @@ class _Plan:
     """The map of the return sweep. Its lambda gives the accumulators, then what is
     contributed to the names `summed`, then the adjoints of elements of `mapped`.
 
-    `lent` are the arrays that become accumulators for this map, `accumulated` the names
-    whose adjoints are accumulators in it, with what goes in: a root, or an accumulator
-    of the outside.
+    `converted` are the arrays that become accumulators for this map, `accumulated`
+    names whose adjoints are accumulators in it, with what goes in: a root, or an
+    accumulator of the outside.
     """
 
     exp: Screma
     given: tuple[Name, ...]
     parameters: list[Param] = field(default_factory=list)
     accumulated: dict[Name, Name] = field(default_factory=dict)
-    lent: dict[Name, tuple[AccInput, Param]] = field(default_factory=dict)
+    converted: dict[Name, tuple[AccInput, Param]] = field(default_factory=dict)
     summed: list[Name] = field(default_factory=list)
     mapped: list[Name] = field(default_factory=list)
     function: Lambda | None = None
@@ -169,7 +169,7 @@ def _plan(
             plan.summed.append(name)
         elif name in inside and own.values[name] == inside[name].name:
             del plan.accumulated[name]
-            plan.lent.pop(name, None)
+            plan.converted.pop(name, None)
     kept = [inside[name] for name in plan.accumulated]
     mapped = [(name, array) for name, array in found if array not in held]
     plan.mapped = [array for _, array in mapped]
@@ -185,7 +185,7 @@ def _plan(
 
 
 def _holds(build: Builder, adjoints: Adjoints, array: Name) -> bool:
-    """Whether the adjoint of an array is held by an accumulator."""
+    """Whether the adjoint of an array is in an accumulator."""
     adjoint = adjoints.of(array)
     return adjoint is not None and is_accumulator(build, adjoint)
 
@@ -208,22 +208,23 @@ def _accumulator(
     item = AccInput(shape_of(type_), (start,), nothing, adder(build, element))
     root = build.accumulator(item)
     build.scope[root.name] = root.type
-    plan.lent[name] = item, root
+    plan.converted[name] = item, root
     plan.accumulated[name] = root.name
     return build.parameters((root.type,), "acc")[0]
 
 
 def _emit(plan: _Plan, build: Builder, adjoints: Adjoints) -> None:
-    """The map, inside of a `WithAcc` if arrays are lent; what came of it is noted."""
+    """The map, inside of a `WithAcc` if arrays become accumulators; the result is
+    noted."""
     names = list(plan.accumulated)
-    inner = build.nested() if plan.lent else build
+    inner = build.nested() if plan.converted else build
     made = list(_map(plan, inner, build))
-    if plan.lent:
-        order = sorted(range(len(names)), key=lambda n: names[n] not in plan.lent)
+    if plan.converted:
+        order = sorted(range(len(names)), key=lambda n: names[n] not in plan.converted)
         names = [names[n] for n in order]
         result = [*[made[n] for n in order], *made[len(names) :]]
         items, roots = zip(
-            *[plan.lent[n] for n in names if n in plan.lent], strict=True
+            *[plan.converted[n] for n in names if n in plan.converted], strict=True
         )
         function = Lambda(roots, inner.finish(*result), inner.types(result))
         made = list(build.let_many(WithAcc(items, function)))

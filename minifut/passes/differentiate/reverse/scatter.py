@@ -1,4 +1,4 @@
-"""Adjoints of scatters: written values get what stands in their places.
+"""Adjoints of scatters: written values get what is in their places.
 
     ys = scatter xs is vs   →   vs' = map (\\i -> ys'[i]) is;   xs' = scatter ys' is 0
 

@@ -44,7 +44,7 @@ NOMINAL = 64
 
 
 class ReverseSweep:
-    """Makes sweeps; `activity` knows the active names, `maps` which map made an array,
+    """Makes sweeps; `activity` gives the active names, `maps` which map made an array,
     and as which of its results."""
 
     def __init__(self, context: Context, activity: Activity) -> None:
