@@ -243,10 +243,12 @@ class _Checker(Expressions):
         """Let lanes that a mask leaves out keep what has no value: only lanes that were
         active once are examined later."""
         match exp:
-            case kc.Select(kc.Variable(_, kc.VectorType(lanes=lanes)), _, kept) if (
-                lanes > 1 and isinstance(kept, kc.Variable)
-            ):
-                self.masked.add(kept.name)
+            case kc.Select(mask, _, kc.Variable(kept)):
+                if isinstance(mask, kc.Cast):
+                    mask = mask.operand
+                type_ = mask.type if isinstance(mask, kc.Variable) else None
+                if isinstance(type_, kc.VectorType) and type_.lanes > 1:
+                    self.masked.add(kept)
 
     def target(self, target: kc.Variable | kc.Register) -> None:
         """A variable gets a value."""

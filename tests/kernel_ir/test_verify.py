@@ -102,6 +102,8 @@ SOUND = [
     "let m: i64 if (n < 3i64) { m = n } else { m = 2i64 } store ys[m] = 1.0f32",
     "let m: i64 if (n < 3i64) { m = n } else { return } store ys[m] = 1.0f32",
     "let v: i32x4 = vector i32x4(1i32) let w: i32x4 let u: i32x4 = select(v, v, w)",
+    "let v: i32x4 = vector i32x4(1i32) let w: i64x4 "
+    "let u: i64x4 = select(i64x4(v), vector i64x4(1i64), w)",
     "unroll r below 4i64 { let a@(r): f32 = 0.0f32 } store ys[n] = a@(3)",
     "if (get_local_id(0i32) < n) { fail 1 () goto meet } label meet barrier local",
     "parallel_region { let m: i64 = n } store ys[m] = 1.0f32",
