@@ -188,12 +188,6 @@ def test_no_function_is_over_eighty_lines() -> None:
 
 
 CONTAINERS = re.compile(r"(dict|list|set|deque|Counter|defaultdict|OrderedDict)\b")
-LARGE_STATES = {
-    "HostBuilder": 9,  # statements, names, and the place of what is being lowered
-    "SizeInfo": 12,  # what unification finds of a size, and what messages say of it
-    "Sizing": 10,  # all tables of the sizes of a definition
-}
-"""classes with more mutable fields, and how many: no others come, and these shrink"""
 
 
 def mutable_fields(node: ast.ClassDef, stored: set[str]) -> set[str]:
@@ -242,7 +236,7 @@ def test_no_class_has_more_than_eight_mutable_fields() -> None:
                 count = len(mutable_fields(node, stored[path.parent]))
                 if count > 8:
                     large[node.name] = count
-    assert large == LARGE_STATES
+    assert not large
 
 
 def test_types_are_hardly_ever_ignored() -> None:

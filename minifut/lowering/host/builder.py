@@ -14,9 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from minifut.analysis.destinations import destinations
 from minifut.analysis.layouts import Order, innermost
-from minifut.analysis.scan_results import scan_results
 from minifut.analysis.work import work_of
 from minifut.errors import CompileError, Location
 from minifut.ir import core, kernels
@@ -26,6 +24,7 @@ from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.groups.gpu_limits import check_group
 from minifut.lowering.host.build_constants import BuildConstants
+from minifut.lowering.host.placements import Placements
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.threads.arena import launch_with_arenas
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
@@ -56,8 +55,7 @@ class HostBuilder:
         self.statements: list[kc.HostStatement] = []
         self.values: dict[Name, HostValue] = dict(program.constants.values)
         self.scalars: dict[Name, ScalarType] = dict(program.constants.scalars)
-        self.destinations: dict[Name, core.Stm] = {}
-        self.scan_results: dict[Name, core.Index | None] = {}
+        self.placements = Placements()
         self.derivation: Derivation | None = None
         self.work: Size | None = None
         self.location: Location | None = None
@@ -320,8 +318,7 @@ class HostBuilder:
     ) -> None:
         """Lower statements in order; with `results`, they are those of a whole body."""
         if results is not None:
-            self.destinations |= destinations(statements, results)
-            self.scan_results |= scan_results(statements, results)
+            self.placements.add(statements, results)
         from minifut.lowering.dispatch import HOST_RULES
 
         for statement in statements:

@@ -32,7 +32,7 @@ def sliced(
 def destination(host: HostBuilder, bound: Param) -> Array | None:
     """The slice that a result is to become, if an update in place says so and all that
     it mentions is there already."""
-    statement = host.destinations.get(bound.name)
+    statement = host.placements.slices.get(bound.name)
     if (
         statement is None
         or statement.pattern[0].name not in host.facts.in_place.updates
@@ -48,7 +48,7 @@ def destination(host: HostBuilder, bound: Param) -> Array | None:
 def scanned_array(host: HostBuilder, bound: Param, memory: Array) -> Array:
     """Whole memory for a result of a scan, or the view of which the reversal that is
     all that uses the result gives the whole memory."""
-    reversal = host.scan_results.get(bound.name)
+    reversal = host.placements.scans.get(bound.name)
     if reversal is None or free_names(reversal) - {bound.name} - host.values.keys():
         return memory
     return sliced(host, memory, reversal.slice)
@@ -56,4 +56,4 @@ def scanned_array(host: HostBuilder, bound: Param, memory: Array) -> Array:
 
 def is_unused(host: HostBuilder, bound: Param) -> bool:
     """Whether nothing uses a result of a scan."""
-    return host.scan_results.get(bound.name, ()) is None
+    return host.placements.scans.get(bound.name, ()) is None

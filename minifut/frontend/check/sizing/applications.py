@@ -106,17 +106,15 @@ def pending_sizes(state: Sizing) -> tuple[set[int], dict[int, int]]:
             canonical = state.metas[info.canonical]
             if canonical.kind == "existential":
                 pending.add(number)
-                if canonical.key is not None:
-                    group = (info.occurrence, canonical.key)
+                found = canonical.existential
+                if found is not None and found.key is not None:
+                    group = (info.occurrence, found.key)
                     representative[number] = groups.setdefault(group, number)
     return pending, representative
 
 
 def is_pending(state: Sizing, number: int) -> bool:
-    info = state.metas[number]
-    if info.kind == "copy":
-        info = state.metas[info.canonical]
-    return info.kind == "existential"
+    return state.canonical(number).kind == "existential"
 
 
 def bind_pending(
@@ -250,7 +248,7 @@ def _binary(state: Sizing, node: syntax.BinaryOp) -> Type:
         operation.exts = exts + more
         operation.type = type_
         if operation is not node:
-            state.nodes.append(operation)
+            state.unfinished.nodes.append(operation)
     return type_
 
 

@@ -58,7 +58,7 @@ def _let_chain(state: Sizing, node: syntax.Exp) -> Type:
         type_ = _leave(state, link, state.normal_type(type_))
         link.type = type_
         if link is not node:
-            state.nodes.append(link)
+            state.unfinished.nodes.append(link)
     state.level = level
     return type_
 
@@ -110,7 +110,7 @@ def _let_function(state: Sizing, node: syntax.LetFunction) -> None:
         node.location,
     )
     node.function_type = done.type
-    state.functions.append(node)
+    state.unfinished.functions.append(node)
     state.values[node.name_resolved] = Scheme(done.parameters, done.type)
 
 

@@ -55,7 +55,7 @@ def size(state: Sizing, node: syntax.Exp) -> Type:
     """The sized type of an expression, noted in the node."""
     type_ = RULES[type(node)](state, node)
     node.type = type_
-    state.nodes.append(node)
+    state.unfinished.nodes.append(node)
     return type_
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
+from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
 from minifut.frontend.check.sizing.generalise import settle
 from minifut.frontend.check.witnesses import free_sizes
@@ -27,7 +28,7 @@ from minifut.frontend.types import (
 if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend.check.sizing.state import Sizing
-    from minifut.frontend.check.sizing.unknowns import SizeInfo
+    from minifut.frontend.check.sizing.unknowns import Origin
     from minifut.frontend.types import Size
 
 
@@ -36,18 +37,29 @@ def refuse_ambiguous(state: Sizing) -> None:
     settle(state, 0)
     for number, info in enumerate(state.metas):
         if info.kind == "flexible":
-            raise _blame(state, number, info)
+            raise _ambiguous(_most_informative(state, number, info.origin))
 
 
-def _blame(state: Sizing, number: int, info: SizeInfo) -> Exception:
-    """Report the size by the most informative name that was linked to it."""
-    if info.purpose is None:
+def _most_informative(state: Sizing, number: int, origin: Origin) -> Origin:
+    """The origin of a size, or of one with a purpose that was linked to it."""
+    if origin.purpose is None:
         for other in state.metas:
-            if other.link is None or other.purpose is None:
+            if other.link is None or other.origin.purpose is None:
                 continue
             if state.normal(other.link) == SizeMeta(number):
-                return state.ambiguous(other, other.base)
-    return state.ambiguous(info, info.base)
+                return other.origin
+    return origin
+
+
+def _ambiguous(origin: Origin) -> Exception:
+    """The error for a size that nothing determines."""
+    arising = f" arising from {origin.purpose}" if origin.purpose else ""
+    return error(
+        origin.location,
+        f"Ambiguous size {quote(origin.base)}{arising}.",
+        "ambiguous-size",
+        "add a type annotation that says what the size is",
+    )
 
 
 class Finisher:
@@ -61,7 +73,7 @@ class Finisher:
     def run(self) -> None:
         """Finish everything that the sizing pass visited."""
         equated = self.state.equated
-        for node in self.state.nodes:
+        for node in self.state.unfinished.nodes:
             if equated and isinstance(node, syntax.Exp) and node.exts:
                 node.exts = tuple(e for e in node.exts if e not in equated)
                 if isinstance(node, syntax.Loop):
@@ -71,7 +83,7 @@ class Finisher:
             if isinstance(node, syntax.Var) and node.instance:
                 for name, term in node.instance.items():
                     node.instance[name] = self._argument(term)
-        for function in self.state.functions:
+        for function in self.state.unfinished.functions:
             assert function.function_type is not None
             function.function_type = self.type(
                 function.function_type, function.location
@@ -101,11 +113,8 @@ class Finisher:
             return done
         # What cannot be bound in a function type is computed somewhere, or adopted
         # from a declared unknown size, which needs no computing.
-        places = [state.metas[n] for n in sorted(pending)]
-        computed = [
-            (state.metas[i.canonical] if i.kind == "copy" else i).computed_at
-            for i in places
-        ]
+        found = [state.canonical(n).existential for n in sorted(pending)]
+        computed = (e.computed_at for e in found if e is not None)
         place = next((c for c in computed if c is not None), None)
         for ext in exts:
             if place is None:

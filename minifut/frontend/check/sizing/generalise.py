@@ -163,7 +163,8 @@ def generalise(
     for atom in sorted(n for n in free_sizes(whole) if isinstance(n, int)):
         info = state.metas[atom]
         if info.level >= least and info.kind == "flexible":
-            base = "d" if info.base in _INTERNAL else info.base
+            base = info.origin.base
+            base = "d" if base in _INTERNAL else base
             parameter = state.context.names.fresh(base)
             info.kind, info.link = "linked", SizeVar(parameter)
             more.append((parameter, "size"))

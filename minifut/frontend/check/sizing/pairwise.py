@@ -152,10 +152,8 @@ class Pairwise:
             return
         info = self.state.canonical(found.id)
         if info.kind == "instantiated" and info.lifted:
-            info.kind = "existential"
-            info.key = ext
-            if before is not None and not before.is_parameter:
-                info.computed_at = before.location or self.usage.location
+            use = self.usage.location
+            info.absorb(ext, None if before is None else before.computed_at(use))
 
 
 def match_sizes(left: Type, right: Type, on_size: Callable[[Size, Size], Size]) -> Type:

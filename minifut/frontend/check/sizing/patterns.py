@@ -41,7 +41,7 @@ def size_pattern(
     if given is None:
         state.choose_outside(type_)
     pattern.type = type_
-    state.nodes.append(pattern)
+    state.unfinished.nodes.append(pattern)
     return type_
 
 
@@ -81,7 +81,7 @@ def _size(
             return _ascribed(state, pattern, inner, ascription, given, sizes)
         case syntax.LiteralPattern(_, literal):
             literal.type = state.inference.finish(pattern.type)
-            state.nodes.append(literal)
+            state.unfinished.nodes.append(literal)
             return literal.type
         case syntax.ConstructorPattern(_, name, arguments):
             whole = given

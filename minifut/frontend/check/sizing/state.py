@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.frontend.check.messages import SUBSCRIPTS, Shown, error, quote, show
-from minifut.frontend.check.sizing.unknowns import Rigid, SizeInfo
+from minifut.frontend.check.messages import SUBSCRIPTS, Shown, quote, show
+from minifut.frontend.check.sizing.unknowns import Origin, Rigid, SizeInfo, Unfinished
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size, has_metas, map_size_parts
 from minifut.frontend.types import (
@@ -65,9 +65,7 @@ class Sizing:
         self.metas: list[SizeInfo] = []
         self.rigid: dict[Name, Rigid] = {}
         self.values: dict[Name, Scheme] = {}
-        self.nodes: list[syntax.Exp | syntax.Pattern | syntax.TypeExp] = []
-        """all that carries a type, to be finished at the end"""
-        self.functions: list[syntax.LetFunction] = []
+        self.unfinished = Unfinished()
         self.recursive: Name | None = None
         self.joined: dict[Name, tuple[Size, ...]] = {}
         """unknown sizes of joins, with the joined sizes that could be equal"""
@@ -85,19 +83,27 @@ class Sizing:
         base: str = "d",
         kind: str = "flexible",
         lifted: str = "",
+        in_function: bool = False,
     ) -> SizeMeta:
         """A size to be found."""
+        origin = Origin(location, purpose, base)
         self.metas.append(
-            SizeInfo(self.level, kind, location, purpose, base, lifted=lifted)
+            SizeInfo(self.level, kind, origin, lifted=lifted, in_function=in_function)
         )
         return SizeMeta(len(self.metas) - 1)
 
     def copy_of(self, size: SizeMeta, occurrence: int) -> SizeMeta:
         """Another occurrence of an instantiated size."""
         info = self.metas[size.id]
-        copy = SizeInfo(self.level, "copy", info.location, info.purpose, info.base)
-        copy.canonical, copy.occurrence = size.id, occurrence
-        self.metas.append(copy)
+        self.metas.append(
+            SizeInfo(
+                self.level,
+                "copy",
+                info.origin,
+                canonical=size.id,
+                occurrence=occurrence,
+            )
+        )
         return SizeMeta(len(self.metas) - 1)
 
     def canonical(self, number: int) -> SizeInfo:
@@ -185,9 +191,9 @@ class Sizing:
         """A meta as a name that can be shown."""
         if not isinstance(size, SizeMeta):
             return size
-        info = self.metas[size.id]
-        numbered = info.base + str(size.id).translate(SUBSCRIPTS)
-        shown = numbered if info.base in ("d", "dv") else info.base
+        base = self.metas[size.id].origin.base
+        numbered = base + str(size.id).translate(SUBSCRIPTS)
+        shown = numbered if base in ("d", "dv") else base
         return SizeVar(Name(shown, -size.id))
 
     # --- fresh sizes for known types ------------------------------------------------
@@ -207,8 +213,7 @@ class Sizing:
         depth = 0
 
         def on_size(size: Size) -> Size:
-            meta = self.fresh(location, purpose, base, kind, lifted)
-            self.metas[meta.id].in_function = depth > 0
+            meta = self.fresh(location, purpose, base, kind, lifted, depth > 0)
             if replaced is not None:
                 replaced[meta.id] = size
             return meta
@@ -371,16 +376,6 @@ class Sizing:
                 shown = quote(self.show_size(size))
                 lines.append(f"Note: {shown} is {info.source}{where}.")
         return "\n".join(dict.fromkeys(lines))
-
-    def ambiguous(self, info: SizeInfo, name: str) -> Exception:
-        """The error for a size that nothing determines."""
-        arising = f" arising from {info.purpose}" if info.purpose else ""
-        return error(
-            info.location,
-            f"Ambiguous size {quote(name)}{arising}.",
-            "ambiguous-size",
-            "add a type annotation that says what the size is",
-        )
 
 
 def _scalars(term: Type) -> Type | None:

@@ -26,7 +26,7 @@ def size_type(state: Sizing, node: syntax.TypeExp) -> tuple[Type, set[SizeMeta]]
     if metas:
         type_ = substitute(type_, metas)
     node.type = type_
-    state.nodes.append(node)
+    state.unfinished.nodes.append(node)
     return type_, set(metas.values())
 
 

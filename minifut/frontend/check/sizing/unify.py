@@ -7,6 +7,7 @@ them (see `sizing`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import Mismatch, quote
@@ -194,12 +195,10 @@ def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) 
         return True
     if info.kind != "instantiated" or not info.lifted:
         return False
-    info.kind = "existential"
-    info.key = other.name if isinstance(other, SizeVar) else None
-    for name in names:
-        rigid = state.rigid.get(name) if not isinstance(name, int) else None
-        if rigid is not None and not rigid.is_parameter:
-            info.computed_at = rigid.location or usage.location
+    rigid = [state.rigid[name] for name in names if name in state.rigid]
+    places = [place for r in rigid if (place := r.computed_at(usage.location))]
+    key = other.name if isinstance(other, SizeVar) else None
+    info.absorb(key, places[-1] if places else None)
     return True
 
 
@@ -254,7 +253,7 @@ def link(
     info.kind, info.link, info.level = "linked", target, level
     if info.of_parameter and isinstance(target, SizeMeta):
         state.metas[target.id].of_parameter = True
-    info.purpose = usage.purpose
+    info.origin = replace(info.origin, purpose=usage.purpose)
 
 
 def _without_copies(state: Sizing, size: Size) -> Size:

@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minifut.errors import Location
+    from minifut.frontend import syntax
     from minifut.frontend.types import Size
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a size meta was created, what for, and its name, for messages."""
+
+    location: Location | None
+    purpose: str | None
+    base: str
+
+
+@dataclass(frozen=True, slots=True)
+class Existential:
+    """What an existential size was unified with: a binder, if it was one alone, and the
+    place of a size computed there that it stands for."""
+
+    key: object
+    computed_at: Location | None
 
 
 @dataclass(slots=True)
@@ -16,26 +35,24 @@ class SizeInfo:
 
     level: int
     kind: str
-    location: Location | None
-    purpose: str | None
-    """what it arises from, for messages"""
-    base: str
+    origin: Origin
     link: Size | None = None
     lifted: str = ""
     """of an instantiated one: "size" for a size parameter, else of what type parameter
     it comes"""
     canonical: int = -1
     occurrence: int = -1
-    key: object = None
-    """for an existential: what it was unified with"""
-    computed_at: Location | None = None
-    """for an existential: it stands for a size computed there"""
+    existential: Existential | None = None
     in_function: bool = False
     """it is inside a function type of the type put for a type parameter"""
     of_parameter: bool = False
     """it is a size of a parameter: the caller chooses it"""
     start: Size | None = None
     """for a loop's parameter: the size of the initial value"""
+
+    def absorb(self, key: object, computed_at: Location | None) -> None:
+        """Make it existential: it was unified with one that is bound in a type."""
+        self.kind, self.existential = "existential", Existential(key, computed_at)
 
 
 @dataclass(slots=True)
@@ -47,6 +64,20 @@ class Rigid:
     location: Location | None
     source: str = ""
     """where an unknown size comes from, for messages"""
+
+    def computed_at(self, use: Location) -> Location | None:
+        """Where the value of an unknown size is computed, at a `use` by default."""
+        return None if self.is_parameter else self.location or use
+
+
+@dataclass(slots=True)
+class Unfinished:
+    """All that carries a type, to be finished at the end of a definition."""
+
+    nodes: list[syntax.Exp | syntax.Pattern | syntax.TypeExp] = field(
+        default_factory=list
+    )
+    functions: list[syntax.LetFunction] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

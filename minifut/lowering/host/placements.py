@@ -1,0 +1,24 @@
+"""Where results of the statements of a body are written, by what uses them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from minifut.analysis.destinations import destinations
+from minifut.analysis.scan_results import scan_results
+from minifut.ir.core import Atom, Index, Stm
+from minifut.names import Name
+
+
+@dataclass(slots=True)
+class Placements:
+    """`slices`: updates of whose slices results may be written; `scans`: the reversal
+    that is all that uses the result of a scan, None if nothing does."""
+
+    slices: dict[Name, Stm] = field(default_factory=dict)
+    scans: dict[Name, Index | None] = field(default_factory=dict)
+
+    def add(self, statements: tuple[Stm, ...], results: tuple[Atom, ...]) -> None:
+        """Those of the statements of a whole body."""
+        self.slices |= destinations(statements, results)
+        self.scans |= scan_results(statements, results)
