@@ -9,28 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from minifut.errors import ArgumentError, UsageError
-from minifut.ir.entries import EntryType
+from minifut.errors import ArgumentError, Source, UsageError
+from minifut.ir.core import Param
+from minifut.ir.core import Program as CoreProgram
+from minifut.ir.entries import Entry, EntryType
+from minifut.ir.sizes import Size
 from minifut.ir.types import element_of, shape_of
+from minifut.names import Name
 from minifut.program import EntryPoint, Program
+from minifut.recipe import Compile
 from minifut.signature import describe, value_type_of_text
 from minifut.values.foreign import NoView, numpy_view
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
 from minifut.values.types import DTYPES, element_name
-
-if TYPE_CHECKING:
-    from minifut.errors import Source
-    from minifut.ir.core import Param
-    from minifut.ir.core import Program as CoreProgram
-    from minifut.ir.entries import Entry
-    from minifut.ir.sizes import Size
-    from minifut.names import Name
-    from minifut.recipe import Compile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

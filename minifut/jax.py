@@ -12,22 +12,20 @@ value and its gradient. Needs the extra `jax`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, needing
 from minifut.gradients.methods import ONCE, is_scalar, made, one_or_all
+from minifut.program import EntryPoint
+from minifut.signature import Parameter
 from minifut.values.foreign import numpy_view
 from minifut.values.types import DTYPES
 
 with needing("jax"):
     import jax
     import jax.numpy as jnp
-
-if TYPE_CHECKING:
-    from minifut.program import EntryPoint
-    from minifut.signature import Parameter
 
 
 def function(entry: EntryPoint) -> Callable[..., Any]:

@@ -12,17 +12,15 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from minifut.errors import Source
 from minifut.generated_module import generated_program
+from minifut.gradients.derivative import Derivative
 from minifut.program import EntryPoint, Program
+from minifut.recipe import Compile
 from minifut.signature import describe
 from minifut.suggestions import check_names
-
-if TYPE_CHECKING:
-    from minifut.gradients.derivative import Derivative
-    from minifut.recipe import Compile
 
 
 @dataclass(frozen=True, slots=True)

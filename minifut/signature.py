@@ -8,12 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from minifut.values.structured import Described as StructuredType
-
-if TYPE_CHECKING:
-    from minifut.values.types import ValueType
+from minifut.values.types import ValueType
 
 Shape = tuple["int | str | None", ...]
 """dimensions: a number, the name of a size, or any"""

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,12 +30,10 @@ from minifut.benchmarking.kernel_file import (
 from minifut.errors import UsageError
 from minifut.ir.sizes import Size
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
+from minifut.opencl.runtime.queue import Session
+from minifut.opencl.runtime.run import Run
+from minifut.opencl.runtime.timed import TimedCall
 from minifut.suggestions import nearest_or_all
-
-if TYPE_CHECKING:
-    from minifut.opencl.runtime.queue import Session
-    from minifut.opencl.runtime.run import Run
-    from minifut.opencl.runtime.timed import TimedCall
 
 NUMBERS = {
     **{

@@ -13,17 +13,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut import compiler, loaded_module, stages
 from minifut.benchmarking.datasets import Data, DataSet
 from minifut.interpreted import interpreted_program
+from minifut.ir.core import Program as CoreProgram
+from minifut.program import EntryPoint, Program, Timed
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import Oracle
-
-if TYPE_CHECKING:
-    from minifut.ir.core import Program as CoreProgram
-    from minifut.program import EntryPoint, Program, Timed
 
 
 @dataclass(slots=True)

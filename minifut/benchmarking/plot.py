@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minifut.benchmarking.compare import ComparedVersion, Comparison
 from minifut.benchmarking.version_report import readable_seconds
 from minifut.errors import UsageError
-
-if TYPE_CHECKING:
-    from minifut.benchmarking.compare import ComparedVersion, Comparison
-    from minifut.parameters.versions import Version
+from minifut.parameters.versions import Version
 
 MOST_BARS = 48
 """more are drawn as lines"""

@@ -6,15 +6,12 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from minifut.errors import UsageError, reason
-
-if TYPE_CHECKING:
-    from minifut.errors import Source
-    from minifut.stages import Options
+from minifut.errors import Source, UsageError, reason
+from minifut.stages import Options
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -10,8 +10,9 @@ unification (`strip_unique`) and that the uniqueness analysis reads.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 from minifut.frontend.sizes import NOTHING, Mentions, free_in_size
 from minifut.frontend.sizes import Size as Size
@@ -27,11 +28,7 @@ from minifut.frontend.sizes import map_size as map_size
 from minifut.frontend.sizes import show_size as show_size
 from minifut.frontend.sizes import substitute_size as substitute_size
 from minifut.ir.node import same_or
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from minifut.names import Name
+from minifut.names import Name
 
 T = TypeVar("T")
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from minifut.errors import Location
 from minifut.ir import core, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
@@ -37,9 +37,6 @@ from minifut.ir.types import (
 )
 from minifut.ir.typing import type_of
 from minifut.names import Name, NameSource
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
 
 SizeLike = Size | Name | int
 

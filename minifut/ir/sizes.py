@@ -15,14 +15,12 @@ would overflow cannot be allocated.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from math import prod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from minifut.ir.node import value
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 @value

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.ir import kernels
 from minifut.ir.sizes import ONE
 from minifut.ir.types import I64, Type, array_of, element_of
-from minifut.ir.verify import require
-
-if TYPE_CHECKING:
-    from minifut.ir.verify import Verifier
+from minifut.ir.verify import Verifier, require
 from minifut.ir.verify_operands import check_atom, check_bins, check_fold, check_slice
 
 _DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.ir.core import Atom, DimSlice
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, AccType, Type, array_of, row_type
 from minifut.ir.typing import sliced_shape
-from minifut.ir.verify import require
+from minifut.ir.verify import Verifier, require
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.ir.verify import Verifier
 
 
 def check_atom(v: Verifier, atom: Atom, type_: Type, what: str) -> None:

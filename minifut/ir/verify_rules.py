@@ -8,7 +8,7 @@ there each source of the results must fit the pattern with its names replaced.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.ir import core, derivatives, kernels, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
@@ -16,7 +16,7 @@ from minifut.ir.core import Param, Stm
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, AccType, DataType, Type, array_of, row_type
 from minifut.ir.typing import type_of
-from minifut.ir.verify import instantiate, require
+from minifut.ir.verify import Verifier, instantiate, require
 from minifut.ir.verify_kernels import at_least, collective_copy, segmented
 from minifut.ir.verify_operands import (
     check_atom,
@@ -25,9 +25,6 @@ from minifut.ir.verify_operands import (
     check_rows,
     check_slice,
 )
-
-if TYPE_CHECKING:
-    from minifut.ir.verify import Verifier
 
 Rule = Callable[["Verifier", Any], None]
 

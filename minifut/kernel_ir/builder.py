@@ -14,16 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name, NameSource
-
-if TYPE_CHECKING:
-    from minifut.rewrite.trace import Derivation
+from minifut.rewrite.trace import Derivation
 
 
 class CodeBuilder:

@@ -10,14 +10,12 @@ lowered.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Derivation
-
-if TYPE_CHECKING:
-    from minifut.kernel_ir.builder import CodeBuilder
 
 LOCALITY = "Locality of reference (slides)"
 

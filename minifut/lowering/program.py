@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.analysis.layouts import Layouts, find_layouts
@@ -31,9 +30,7 @@ from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.numbering import FailureTable, KernelNames
 from minifut.lowering.threads.device_functions import LoweredFunction
 from minifut.names import Name, NameSource
-
-if TYPE_CHECKING:
-    from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Trace
 
 
 @dataclass(frozen=True)

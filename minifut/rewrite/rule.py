@@ -35,14 +35,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir.core import Stm
+from minifut.ir.kernels import Parameter
 from minifut.ir.node import value
-
-if TYPE_CHECKING:
-    from minifut.ir.kernels import Parameter
 
 
 @value

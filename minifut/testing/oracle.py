@@ -17,19 +17,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from minifut.cache import cache_folder, load_bytes, store_bytes
 from minifut.errors import UsageError
+from minifut.ir.core import Program as CoreProgram
 from minifut.ir.interpret.steps import TooManySteps
+from minifut.program import EntryPoint, Program
 from minifut.testing.blocks import RunCase, ScriptValues, ValuesFile
 from minifut.testing.judge import announced_bytes
-
-if TYPE_CHECKING:
-    from minifut.ir.core import Program as CoreProgram
-    from minifut.program import EntryPoint, Program
 
 STEPS = 400_000
 """of the interpreter, which does 100,000 to 500,000 in a second"""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,10 @@ from minifut.benchmarking.loaded import Loaded
 from minifut.errors import ProgramError, UsageError
 from minifut.inspection import lowered
 from minifut.parameters.tuning import Tuned
+from minifut.program import Program
 from minifut.tuning.autotune import Limits
 from minifut.tuning.loaded_subject import tuner_of
 from minifut.tuning.summary import summary_table
-
-if TYPE_CHECKING:
-    from minifut.program import Program
 
 POINTS = 48
 """combinations of sizes that are tried"""

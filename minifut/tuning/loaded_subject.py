@@ -11,21 +11,19 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.benchmarking.datasets import Data
 from minifut.benchmarking.loaded import Loaded
 from minifut.errors import InternalError, MinifutError
 from minifut.parameters.decisions import DecisionPoint, Settings, decisions_of
+from minifut.program import Timed
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.tuning.autotune import Autotuner, Limits, TuningTask
 from minifut.tuning.points import is_size
 from minifut.tuning.subject import Sample
 from minifut.tuning.thresholds import tasks_of
-
-if TYPE_CHECKING:
-    from minifut.program import Timed
 
 CACHE_BYTES = 2 << 30
 MOST_JUDGED = 1 << 28

@@ -7,16 +7,12 @@ evaluation: a `let` before its body, arguments (the last first) before the funct
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend import syntax
 from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.syntax.traverse import children
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.sizing.state import Sizing
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def check_causality(state: Sizing, body: syntax.Exp) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend import syntax
-from minifut.frontend.check.environment import TypeBinding
+from minifut.frontend.check.environment import Checking, Parameters, Scope, TypeBinding
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import (
     RANK,
@@ -19,10 +17,7 @@ from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import check_sizes_in
 from minifut.frontend.check.witnesses import free_sizes, witnessed
 from minifut.frontend.types import Scheme, Type
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Checking, Parameters, Scope
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def evaluate_type(

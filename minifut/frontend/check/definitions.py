@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.check.causality import check_causality
-from minifut.frontend.check.environment import parameters_of
+from minifut.frontend.check.environment import (
+    Checking,
+    Parameters,
+    Scope,
+    parameters_of,
+)
 from minifut.frontend.check.inference import applications, bindings
 from minifut.frontend.check.inference.bindings import (
     bind_parameters,
@@ -50,11 +53,7 @@ from minifut.frontend.types import (
     map_type,
     record,
 )
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Checking, Parameters, Scope
-    from minifut.names import Name
-
+from minifut.names import Name
 
 FORMS = (applications, bindings, sized_applications, sized_bindings, loops, slices)
 """modules that add rules to the tables of the two passes when they are imported"""

@@ -6,16 +6,11 @@ specialised constructor by constructor; what remains unmatched is given as examp
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
-from minifut.frontend.types import Record, Scalar, Sum
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from minifut.frontend.types import Type
+from minifut.frontend.types import Record, Scalar, Sum, Type
 
 _LIMIT = 20
 

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from minifut import suggestions
 from minifut.errors import counted
 from minifut.frontend.check.messages import quote
-from minifut.frontend.types import Array, Arrow, Meta, Record, Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from minifut.frontend.types import Type
+from minifut.frontend.types import Array, Arrow, Meta, Record, Scalar, Type
 
 _VALUES = {
     "return": "the body of a function is its result: leave 'return' out",

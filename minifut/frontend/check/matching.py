@@ -8,11 +8,14 @@ specification stands for in the module, as elaboration needs it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.frontend.check.environment import (
+    Checking,
     Functor,
+    Module,
+    Parameters,
+    Scope,
     Signature,
     Structure,
     TypeBinding,
@@ -28,19 +31,22 @@ from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.solver import Free
 from minifut.frontend.check.type_substitution import (
+    Replacement,
     Replacements,
     apply_binding,
     replace_types,
 )
 from minifut.frontend.check.witnesses import witnessed
-from minifut.frontend.types import Named, Scheme, SizeVar, Type, has_unique, substitute
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.environment import Checking, Module, Parameters, Scope
-    from minifut.frontend.check.type_substitution import Replacement
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.frontend.types import (
+    Named,
+    Scheme,
+    Size,
+    SizeVar,
+    Type,
+    has_unique,
+    substitute,
+)
+from minifut.names import Name
 
 
 @dataclass(slots=True)

@@ -6,22 +6,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from minifut.errors import CompileError, Portable
-from minifut.frontend import types
+from minifut.errors import CompileError, Location, Portable
+from minifut.frontend import syntax, types
 from minifut.frontend.check.witnesses import dimensions
 from minifut.frontend.sizes import free_in_size
-from minifut.frontend.types import Arrow, SizeVar, map_type
+from minifut.frontend.types import Arrow, Size, SizeVar, Type, map_type
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.errors import Location
-    from minifut.frontend import syntax
-    from minifut.frontend.types import Size, Type
-
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 

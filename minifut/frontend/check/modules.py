@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax
 from minifut.frontend.check.declared_types import type_declaration
 from minifut.frontend.check.definitions import check_definition
 from minifut.frontend.check.environment import (
+    Checking,
     Functor,
+    Module,
+    Scope,
     Signature,
     Structure,
     TypeBinding,
@@ -28,13 +31,9 @@ from minifut.frontend.check.signatures import (
     evaluate_signature,
     unapplied,
 )
+from minifut.frontend.check.type_substitution import Replacement
 from minifut.frontend.types import Named, SizeVar
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.environment import Checking, Module, Scope
-    from minifut.frontend.check.type_substitution import Replacement
-    from minifut.names import Name
+from minifut.names import Name
 
 
 class Importer(Protocol):

@@ -13,13 +13,15 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING
 
 from minifut.errors import Source
 from minifut.frontend import syntax
 from minifut.frontend.check import builtins
 from minifut.frontend.check.environment import (
+    Checking,
+    Module,
     Scope,
+    Signature,
     Structure,
     TypeBinding,
     abstract_type,
@@ -34,9 +36,6 @@ from minifut.frontend.types import (
     Type,
 )
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.environment import Checking, Module, Signature
 
 _START = re.compile(
     r"^(?P<kind>def|val|module type)\s+(?:\((?P<symbol>[^)]+)\)|(?P<name>[\w']+))", re.M

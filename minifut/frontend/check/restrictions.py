@@ -7,20 +7,17 @@ functions may do.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from minifut.errors import Location
 from minifut.frontend import syntax
+from minifut.frontend.check.environment import Checking
 from minifut.frontend.check.exhaustive import unmatched
 from minifut.frontend.check.messages import error, quote, show, source_text
 from minifut.frontend.syntax.traverse import binders, children
 from minifut.frontend.types import Array, Arrow, Named, Record, Scalar, Sum, Type, parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.errors import Location
-    from minifut.frontend.check.environment import Checking
-    from minifut.names import Name
+from minifut.names import Name
 
 _LARGEST = {"f16": 65520.0, "f32": 3.4028235677973366e38}
 

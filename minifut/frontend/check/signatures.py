@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.declared_types import (
@@ -12,7 +13,10 @@ from minifut.frontend.check.declared_types import (
     value_spec_scheme,
 )
 from minifut.frontend.check.environment import (
+    Checking,
     Functor,
+    Module,
+    Scope,
     Signature,
     Structure,
     TypeBinding,
@@ -21,16 +25,13 @@ from minifut.frontend.check.environment import (
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK, bind_type_parameters
 from minifut.frontend.check.messages import error, quote
-from minifut.frontend.check.type_substitution import Replacements, replace_types
+from minifut.frontend.check.type_substitution import (
+    Replacement,
+    Replacements,
+    replace_types,
+)
 from minifut.frontend.types import Named, Scheme, SizeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from minifut.errors import CompileError, Location
-    from minifut.frontend.check.environment import Checking, Module, Scope
-    from minifut.frontend.check.type_substitution import Replacement
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def evaluate_signature(

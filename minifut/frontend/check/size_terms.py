@@ -10,18 +10,13 @@ says what each of them stands for. Two opaque sizes are equal when keys and hole
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from minifut.frontend import syntax
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import walk
-from minifut.frontend.types import SizeApply, SizeConst, SizeOpaque, SizeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.frontend.types import Size, SizeApply, SizeConst, SizeOpaque, SizeVar
+from minifut.names import Name
 
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "//", "**"})
 

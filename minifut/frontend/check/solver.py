@@ -15,8 +15,9 @@ Metas are linked with path compression, so that the work is linear in the progra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from minifut.errors import Location
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import Mismatch
 from minifut.frontend.types import (
@@ -27,17 +28,14 @@ from minifut.frontend.types import (
     Record,
     Scalar,
     Sum,
+    Type,
     is_size,
     map_type,
     parts,
     record,
     show,
 )
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.types import Type
-    from minifut.names import Name
+from minifut.names import Name
 
 
 @dataclass(slots=True)

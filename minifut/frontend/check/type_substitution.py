@@ -8,12 +8,14 @@ find none are returned.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
 from minifut.frontend.check.environment import TypeBinding
 from minifut.frontend.types import (
     Arrow,
     Named,
+    Size,
     SizeVar,
     Type,
     is_size,
@@ -23,12 +25,7 @@ from minifut.frontend.types import (
     substitute,
     substitute_size,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from minifut.frontend.types import Size
-    from minifut.names import Name, NameSource
+from minifut.names import Name, NameSource
 
 Replacement: TypeAlias = "TypeBinding | Size"
 

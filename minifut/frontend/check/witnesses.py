@@ -9,7 +9,6 @@ type).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.types import (
@@ -17,14 +16,13 @@ from minifut.frontend.types import (
     Arrow,
     Named,
     Record,
+    Size,
     SizeVar,
     Sum,
+    Type,
     is_size,
 )
-
-if TYPE_CHECKING:
-    from minifut.frontend.types import Size, Type
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def dimensions(

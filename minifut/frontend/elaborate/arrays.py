@@ -6,7 +6,6 @@ xs[i, a:b]    assert i and a:b in bounds, then  xs[i, a:+(b - a)*1]  for each le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from minifut.errors import Location
 from minifut.frontend.elaborate import checks, values
@@ -19,14 +18,12 @@ from minifut.frontend.elaborate.values import (
     scalar,
     size_of,
 )
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, DimSlice
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import I64, ArrayType, Type, row_type
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 class Slice:

@@ -10,18 +10,15 @@ others           go to the statements that e makes at this level
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import intrinsics
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.values import Leaf, Value, map_leaves, scalar
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.kernels import GetParameter, Parameter
 from minifut.ir.types import I64, ArrayType, ScalarType
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 def evaluate(exp: syntax.Attributed, env: Environment, work: Work) -> Value:

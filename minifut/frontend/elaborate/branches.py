@@ -11,7 +11,6 @@ given by it; any other becomes one more result. What all branches share is not p
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend import syntax
@@ -19,15 +18,13 @@ from minifut.frontend.elaborate import numeric, patterns, values
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
 from minifut.frontend.elaborate.values import Expected, Leaf, Value, scalar
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Constant, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, shape_of
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 def if_(exp: syntax.If, env: Environment, work: Work) -> Value:

@@ -10,8 +10,8 @@ is one more result.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend import syntax, types
@@ -28,17 +28,13 @@ from minifut.frontend.elaborate.static_types import (
     static_sizes,
 )
 from minifut.frontend.elaborate.values import Value, scalar
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.entries import Entry
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.frontend.elaborate.work import Work
 
 HIGHEST_RANK = 32
 """of arrays from and to the outside: what every NumPy has"""

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.errors import CompileError
 from minifut.frontend import syntax
@@ -42,13 +42,11 @@ from minifut.frontend.elaborate.values import (
     scalar,
 )
 from minifut.frontend.elaborate.variables import lookup, variable
+from minifut.frontend.elaborate.work import Work
 from minifut.frontend.types import Arrow, Type
 from minifut.ir import core
 from minifut.ir.sizes import ZERO
 from minifut.ir.types import BOOL, I64, U8
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:

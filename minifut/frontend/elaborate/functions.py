@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.call_keys import INLINE, Sizes, key_of, static_key
+from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.free import calls_itself
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
@@ -35,16 +35,13 @@ from minifut.frontend.elaborate.static_types import (
     resolve_type,
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Value, scalar
+from minifut.frontend.elaborate.work import Work
 from minifut.frontend.types import Arrow, is_size
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.environment import Environment
-    from minifut.frontend.elaborate.work import Work
 
 SMALL = 400
 """names made by a call, in the mean, below which it is always inlined; about six names

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING
 
 from minifut.frontend.elaborate import (
     accumulators,
@@ -30,13 +29,11 @@ from minifut.frontend.elaborate.values import (
     pair,
     size_of,
 )
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, SCALARS, ArrayType
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 def _natural(call: Call, number: Value, what: str) -> Size:

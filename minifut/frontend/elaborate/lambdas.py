@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
@@ -23,14 +22,12 @@ from minifut.frontend.elaborate.static_types import (
     static_sizes,
 )
 from minifut.frontend.elaborate.values import Call, Value
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.sizes import Size
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 @dataclass(slots=True, eq=False)

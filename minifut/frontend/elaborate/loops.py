@@ -10,22 +10,18 @@ sizes stay what they are at the start.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import patterns, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.values import Leaf, Value, scalar
+from minifut.frontend.elaborate.work import Work
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Param
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 
 def loop(exp: syntax.Loop, env: Environment, work: Work) -> Value:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from minifut.errors import Location
 from minifut.frontend import syntax, types
@@ -17,11 +17,9 @@ from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.environment import Environment
 from minifut.frontend.elaborate.static_types import resolve_type, static_sizes
 from minifut.frontend.elaborate.values import Call, Leaf, Primitive, Value
+from minifut.frontend.elaborate.work import Work
 from minifut.ir.core import Atom
 from minifut.ir.sizes import Size
-
-if TYPE_CHECKING:
-    from minifut.frontend.elaborate.work import Work
 
 Step: TypeAlias = "str | tuple[syntax.DimIndex, ...]"
 

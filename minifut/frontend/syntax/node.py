@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import typing
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
+from typing import Any, TypeVar, dataclass_transform
 
+from minifut.errors import Location
 from minifut.ir.node import shown
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
 
 T = TypeVar("T")
 

@@ -13,9 +13,10 @@ What the checker finds (types, instances) is no syntax and not visited.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import fields
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from minifut.frontend.syntax.expressions import Exp, LetUpdate, SliceIndex, Var
 from minifut.frontend.syntax.node import Node
@@ -29,11 +30,7 @@ from minifut.frontend.syntax.patterns import (
     RecordPattern,
     TuplePattern,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from minifut.names import Name
+from minifut.names import Name
 
 Key: TypeAlias = str | tuple[str, int]
 """of a part of a value: a field, or an argument of a constructor"""

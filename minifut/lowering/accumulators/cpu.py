@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Constant, ForLoop, Loop, Param
@@ -23,6 +22,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, produc
 from minifut.ir.traverse import children, contains
 from minifut.lowering.accumulators.common import Accumulator, instead
 from minifut.lowering.cpu.partition import MultiIndex, smaller
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import fill_with
 from minifut.lowering.seghist.cpu import (
@@ -36,9 +36,6 @@ from minifut.lowering.seghist.cpu import (
 from minifut.lowering.seghist.subhistograms import subhistogram_at
 from minifut.lowering.segmap.points import outputs_of, run_points
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 ROUNDS = 16
 """of a loop whose bound the host does not know"""

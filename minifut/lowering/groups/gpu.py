@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 from minifut.analysis.residency.distributed import RegisterArrays, register_arrays
 from minifut.ir import kernels
@@ -33,13 +32,11 @@ from minifut.lowering.groups.results import (
     output_of,
     write_result,
 )
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
 from minifut.lowering.threads.builder import Value
 from minifut.lowering.threads.register_tiles import RegisterTile, each_register
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> None:

@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegBinOp, SegHist
@@ -30,6 +29,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Place, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
@@ -50,9 +50,6 @@ from minifut.lowering.seghist.subhistograms import (
 )
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 CHUNKS_PER_CORE = 4
 SMALLEST_CHUNK = 4096

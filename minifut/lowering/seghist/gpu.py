@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegHist, group_size
@@ -26,6 +25,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.gpu.work_distribution import bind_segment, parallel_region
 from minifut.lowering.groups.gpu_limits import local_room
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
 from minifut.lowering.seghist.gpu_rows import update_rows
@@ -44,9 +44,6 @@ from minifut.lowering.seghist.histograms import (
 from minifut.lowering.segmap.gpu import launch_nest
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 GROUP_SIZE = group_size("hist")
 RESIDENT = Parameter(

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 from minifut.ir.core import Atom
 from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import smaller
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
 from minifut.lowering.seghist.cpu import (
@@ -37,9 +37,6 @@ from minifut.lowering.seghist.cpu import (
 from minifut.lowering.seghist.histograms import Bins, Range
 from minifut.lowering.seghist.subhistograms import subhistogram_at, update
 from minifut.lowering.threads.builder import KernelBuilder
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 WORK_ITEMS_PER_CORE = 256
 GROUP = 32

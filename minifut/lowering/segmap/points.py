@@ -9,7 +9,7 @@ Arrays that a point makes are built in the memory of the result where possible
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minifut.analysis.simple_points import is_simple
 from minifut.ir import core, kernels
@@ -19,6 +19,7 @@ from minifut.ir.traverse import contains, free_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
@@ -28,9 +29,6 @@ from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 
 def lower(

@@ -19,7 +19,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 from minifut.ir.core import Index, Param, ScalarOp, SizeExp
 from minifut.ir.kernels import KernelBody, Returns, SegRed, SegScan
@@ -41,15 +40,13 @@ from minifut.lowering.gpu.work_distribution import (
     parallel_region,
     whole_segments,
 )
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import OF_ARRAYS, commutes, works_on_scalars
 from minifut.lowering.segred import cpu as segred_cpu
+from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, decision
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
-    from minifut.lowering.threads.builder import KernelBuilder
 
 Fold = Callable[[LaneGroup, Element], list[kc.Variable]]
 """emits how the lanes of a task fold its elements"""

@@ -18,7 +18,6 @@ on arrays are left to `segscan.cpu`.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
@@ -39,14 +38,12 @@ from minifut.lowering.gpu.work_distribution import (
     outer_indices,
     parallel_region,
 )
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import works_on_scalars
 from minifut.lowering.segred.gpu import allocate_mapped, body_at, is_light
 from minifut.lowering.segscan import cpu as segscan_cpu
 from minifut.lowering.segscan.look_back import LOOK_BACK, look_back_scan
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> None:

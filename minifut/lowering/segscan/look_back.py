@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import Parameter, SegScan
 from minifut.ir.sizes import Size, ceil_div
@@ -45,12 +44,10 @@ from minifut.lowering.gpu.work_distribution import (
     parallel_region,
     staged_elements,
 )
+from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segred.gpu import body_at, is_light
 from minifut.lowering.threads.builder import KernelBuilder
-
-if TYPE_CHECKING:
-    from minifut.lowering.host.builder import HostBuilder
 
 WAITING = ("sm_80", "sm_86", "sm_90", "cdna", "rdna")
 """families of devices whose groups go on running while others wait for them"""

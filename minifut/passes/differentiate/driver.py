@@ -8,15 +8,11 @@ plain variables to an outer one, and cannot be confused with its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.ir.core import Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
 from minifut.ir.traverse import contains
 from minifut.names import NameSource
-
-if TYPE_CHECKING:
-    from minifut.rewrite.trace import Trace
+from minifut.rewrite.trace import Trace
 
 
 def differentiate(

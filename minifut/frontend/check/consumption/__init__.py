@@ -12,18 +12,12 @@ state), `patterns`, `expressions`, `functions` (bodies and calls), `loops`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.errors import CompileError
-from minifut.frontend import types
+from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.functions import check_body
 from minifut.frontend.check.consumption.patterns import parameter_type
 from minifut.frontend.check.consumption.scope import State
-from minifut.frontend.types import Arrow
-
-if TYPE_CHECKING:
-    from minifut.frontend import syntax
-    from minifut.frontend.types import Type
+from minifut.frontend.types import Arrow, Type
 
 
 def _refuse_unique(declared: syntax.TypeExp) -> None:

@@ -9,17 +9,13 @@ memory though no variable in scope does.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from minifut.frontend import types
-from minifut.frontend.types import Array, Arrow, Named, Record, Sum, map_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from minifut.frontend.types import Type
-    from minifut.names import Name
+from minifut.frontend.types import Array, Arrow, Named, Record, Sum, Type, map_parts
+from minifut.names import Name
 
 
 @dataclass(frozen=True, slots=True)

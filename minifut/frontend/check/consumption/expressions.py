@@ -8,9 +8,9 @@ extended to records and sums by component.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
@@ -18,6 +18,7 @@ from minifut.frontend.check.consumption.aliases import (
     AliasClosure,
     AliasLeaf,
     Parts,
+    Tree,
     all_aliases,
     combine,
     leave_scope,
@@ -31,17 +32,11 @@ from minifut.frontend.check.consumption.functions import (
 )
 from minifut.frontend.check.consumption.loops import check_loop
 from minifut.frontend.check.consumption.patterns import bind_pattern
+from minifut.frontend.check.consumption.scope import State
 from minifut.frontend.check.consumption.updates import aliasing_itself, updated
 from minifut.frontend.syntax.traverse import subexpressions
 from minifut.frontend.types import Arrow, Record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.errors import Location
-    from minifut.frontend.check.consumption.aliases import Tree
-    from minifut.frontend.check.consumption.scope import State
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def check_expression(state: State, exp: syntax.Exp) -> Tree:

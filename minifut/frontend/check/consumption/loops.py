@@ -8,15 +8,15 @@ body only reads the parameter and the initial value may not be consumed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from minifut.errors import CompileError
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
+    Aliases,
     AliasLeaf,
     Parts,
+    Tree,
     all_aliases,
     combine,
     leave_scope,
@@ -29,13 +29,9 @@ from minifut.frontend.check.consumption.patterns import (
     leaves,
     names_of,
 )
+from minifut.frontend.check.consumption.scope import State
 from minifut.frontend.syntax.traverse import uses
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.consumption.aliases import Aliases, Tree
-    from minifut.frontend.check.consumption.scope import State
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def check_loop(state: State, exp: syntax.Loop) -> Tree:

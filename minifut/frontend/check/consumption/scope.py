@@ -7,18 +7,14 @@ variable consumed so far on the current path to the place where it was.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree, all_aliases
+from minifut.frontend.types import Type
 from minifut.names import Name, NameSource
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from minifut.frontend.types import Type
 
 
 @dataclass(slots=True)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.errors import CompileError
 from minifut.frontend import syntax
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
     Parts,
+    Tree,
     all_aliases,
     map_aliases,
 )
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.consumption.aliases import Tree
-    from minifut.frontend.check.consumption.scope import State
-    from minifut.names import Name
+from minifut.frontend.check.consumption.scope import State
+from minifut.names import Name
 
 
 def aliasing_itself(tree: Tree, name: Name) -> Tree:

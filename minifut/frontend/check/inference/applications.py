@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.expressions import RULES, infer
-from minifut.frontend.check.inference.state import FLOATS
+from minifut.frontend.check.inference.state import FLOATS, Inference
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
 from minifut.frontend.check.mismatches import (
     EXPECTED,
@@ -18,10 +17,6 @@ from minifut.frontend.check.mismatches import (
 )
 from minifut.frontend.check.solver import OneOf
 from minifut.frontend.types import Array, Arrow, Meta, Type
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.inference.state import Inference
 
 
 def apply_one(

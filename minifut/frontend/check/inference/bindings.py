@@ -5,8 +5,7 @@ A chain of `let`s is walked in a loop, as its length is that of the program.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.expressions import (
     RULES,
@@ -23,7 +22,7 @@ from minifut.frontend.check.inference.patterns import (
     parameter_name,
     refuse_repeated,
 )
-from minifut.frontend.check.inference.state import INTEGERS
+from minifut.frontend.check.inference.state import INTEGERS, Inference
 from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
     infer_type,
@@ -32,11 +31,7 @@ from minifut.frontend.check.inference.updates import unify_update
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
 from minifut.frontend.check.mismatches import FUNCTION_BODY, LOOP_BODY, type_mismatch
 from minifut.frontend.types import I64, Arrow, Scheme, Type
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.inference.state import Inference
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def bind_parameters(

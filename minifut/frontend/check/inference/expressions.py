@@ -6,8 +6,10 @@ of their own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Structure, plain
@@ -40,11 +42,6 @@ from minifut.frontend.types import (
     record,
     tuple_type,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.errors import CompileError, Location
 
 ANY = SizeAny()
 

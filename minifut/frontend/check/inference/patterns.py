@@ -6,8 +6,7 @@ binds it unifies the result with the type of the value.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import CompileError, Location
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.state import Inference
@@ -22,10 +21,7 @@ from minifut.frontend.types import (
     record,
     tuple_type,
 )
-
-if TYPE_CHECKING:
-    from minifut.errors import CompileError, Location
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def infer_pattern(

@@ -8,8 +8,10 @@ in a parameter they belong to the whole, as a caller gives them.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.inference.state import Inference
@@ -23,6 +25,7 @@ from minifut.frontend.types import (
     Record,
     Scalar,
     Scheme,
+    Size,
     SizeVar,
     Sum,
     Type,
@@ -32,13 +35,7 @@ from minifut.frontend.types import (
     substitute,
     tuple_type,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.errors import Location
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.names import Name
 
 Names: TypeAlias = "tuple[Name, ...]"
 Evaluated: TypeAlias = tuple[Type, Names, Names, str]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
+from minifut.frontend.check.inference.expressions import RULES, infer, step_type
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.messages import Mismatch, quote
 from minifut.frontend.check.mismatches import type_mismatch
 from minifut.frontend.types import Arrow, Type
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-from minifut.frontend.check.inference.expressions import RULES, infer, step_type
 
 
 def _update(state: Inference, node: syntax.Update) -> Type:

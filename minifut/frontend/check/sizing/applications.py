@@ -6,8 +6,7 @@ argument is called in the result is replaced by the argument, if it can be a siz
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.applications import callee_name
@@ -33,6 +32,7 @@ from minifut.frontend.sizes import LONGEST_RESULT, free_in_size, length
 from minifut.frontend.types import (
     Arrow,
     Record,
+    Size,
     SizeMeta,
     SizeVar,
     Sum,
@@ -43,11 +43,7 @@ from minifut.frontend.types import (
     parts,
     substitute,
 )
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def apply_one(

@@ -6,8 +6,6 @@ mention a name going out of scope become unknown.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend import syntax
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (
@@ -25,15 +23,13 @@ from minifut.frontend.check.sizing.patterns import (
 )
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import dimensions, free_sizes
 from minifut.frontend.sizes import LONGEST, length
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import I64, Scheme, Type, substitute
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.sizing.state import Sizing
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def _let_chain(state: Sizing, node: syntax.Exp) -> Type:

@@ -6,8 +6,10 @@ node, together with the unknown sizes that come into being there.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.type_expressions import to_size
@@ -32,6 +34,7 @@ from minifut.frontend.types import (
     Array,
     Arrow,
     Record,
+    Size,
     SizeConst,
     SizeVar,
     Sum,
@@ -40,13 +43,7 @@ from minifut.frontend.types import (
     record,
     tuple_type,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from minifut.errors import Location
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.names import Name
 
 BINDING_WARNING = "Size expression with binding is replaced by unknown size."
 

@@ -6,16 +6,18 @@ types they are in. In `Var.instance` an existential size is `SizeAny`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
 from minifut.frontend.check.sizing.generalise import settle
+from minifut.frontend.check.sizing.state import Sizing
+from minifut.frontend.check.sizing.unknowns import Origin
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size, has_metas
 from minifut.frontend.types import (
     Scalar,
+    Size,
     SizeAny,
     SizeMeta,
     Type,
@@ -24,12 +26,6 @@ from minifut.frontend.types import (
     map_type,
     mentioned,
 )
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.check.sizing.state import Sizing
-    from minifut.frontend.check.sizing.unknowns import Origin
-    from minifut.frontend.types import Size
 
 
 def refuse_ambiguous(state: Sizing) -> None:

@@ -6,8 +6,7 @@ sizes of its result the unknown sizes of the function.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.patterns import parameter_name
@@ -48,9 +47,6 @@ from minifut.frontend.types import (
     is_size,
 )
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
 
 
 def bind_type_parameters(

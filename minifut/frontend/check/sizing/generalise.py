@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
@@ -20,6 +20,7 @@ from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     Arrow,
     Scheme,
+    Size,
     SizeMeta,
     SizeVar,
     Type,
@@ -27,10 +28,6 @@ from minifut.frontend.types import (
     substitute,
 )
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.types import Size
 
 
 @dataclass(slots=True)

@@ -16,8 +16,6 @@ See "Branches of `if` return arrays of different sizes" in the language referenc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path, match_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import (
@@ -28,11 +26,8 @@ from minifut.frontend.check.sizing.unify import (
 )
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.sizes import free_in_size
-from minifut.frontend.types import SizeMeta, SizeVar
-
-if TYPE_CHECKING:
-    from minifut.frontend.types import Size, Type
-    from minifut.names import Name
+from minifut.frontend.types import Size, SizeMeta, SizeVar, Type
+from minifut.names import Name
 
 
 def join(

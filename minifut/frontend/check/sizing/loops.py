@@ -12,8 +12,6 @@ of the initial value may stay the same or vary:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote
@@ -22,6 +20,7 @@ from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.joins import may_be_equal
 from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size
@@ -29,6 +28,7 @@ from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import (
     Array,
     Scheme,
+    Size,
     SizeMeta,
     SizeVar,
     Type,
@@ -36,11 +36,7 @@ from minifut.frontend.types import (
     map_type,
     substitute,
 )
-
-if TYPE_CHECKING:
-    from minifut.frontend.check.sizing.state import Sizing
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def _loop(state: Sizing, node: syntax.Loop) -> Type:

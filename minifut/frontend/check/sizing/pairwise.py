@@ -6,7 +6,8 @@ unification and joins; `match_sizes` rebuilds one type from the sizes of both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 from minifut.frontend.check.messages import Mismatch
 from minifut.frontend.check.sizing.state import Sizing
@@ -17,9 +18,11 @@ from minifut.frontend.types import (
     Named,
     Record,
     Scalar,
+    Size,
     SizeMeta,
     SizeVar,
     Sum,
+    Type,
     as_size,
     as_type,
     has_unique,
@@ -27,11 +30,6 @@ from minifut.frontend.types import (
     substitute,
 )
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.frontend.types import Size, Type
 
 Bound: TypeAlias = "frozenset[Name | int]"
 Path: TypeAlias = tuple[str, ...]

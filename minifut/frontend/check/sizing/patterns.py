@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
@@ -23,11 +23,7 @@ from minifut.frontend.types import (
     substitute,
     tuple_type,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def size_pattern(

@@ -7,8 +7,10 @@ Where the type is that of a function, what is unknown in its result is bound the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection
 
+from minifut.errors import Location
+from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import (
     dimensions,
@@ -23,19 +25,14 @@ from minifut.frontend.types import (
     Named,
     Record,
     Scalar,
+    Size,
     SizeVar,
     Sum,
+    Type,
     map_parts,
     mentioned,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
-    from minifut.errors import Location
-    from minifut.frontend.check.sizing.state import Sizing
-    from minifut.frontend.types import Size, Type
-    from minifut.names import Name
+from minifut.names import Name
 
 
 def unscope(

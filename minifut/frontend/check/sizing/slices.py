@@ -5,8 +5,7 @@ xs[:n] has size n, xs[i:n] size n - i, xs[::-1] the size of xs; other slices are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.size_terms import arithmetic, has_binding
 from minifut.frontend.check.sizing.expressions import (
@@ -19,12 +18,8 @@ from minifut.frontend.check.sizing.expressions import (
     update_fields,
 )
 from minifut.frontend.check.sizing.state import Sizing, is_constant
-from minifut.frontend.types import Array, Arrow, SizeVar, Type
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend.types import Size
-    from minifut.names import Name
+from minifut.frontend.types import Array, Arrow, Size, SizeVar, Type
+from minifut.names import Name
 
 
 def check_indices(state: Sizing, indices: tuple[syntax.DimIndex, ...]) -> None:

@@ -7,21 +7,16 @@ them (see `sizing`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from minifut.frontend.check.messages import Mismatch, quote
 from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.sizes import free_in_size, has_metas, map_size_parts
-from minifut.frontend.types import SizeApply, SizeMeta, SizeOpaque, SizeVar
+from minifut.frontend.types import Size, SizeApply, SizeMeta, SizeOpaque, SizeVar, Type
 from minifut.names import Name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from minifut.frontend.types import Size, Type
 
 
 def unify(state: Sizing, usage: Usage, left: Type, right: Type) -> None:
