@@ -22,7 +22,7 @@ from itertools import permutations, product
 from typing import TypeAlias
 
 from minifut.ir.core import Atom, Body, Constant, Copy, Exp, If, Lambda, ScalarOp
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
@@ -49,7 +49,7 @@ COMPARISONS: dict[str, Callable[[int], bool]] = {
 EXTREMES = ("min", "max")
 
 
-@value
+@immutable
 class Key:
     """A component of the operands; `greatest`: the greater one wins."""
 
@@ -57,7 +57,7 @@ class Key:
     greatest: bool
 
 
-@value
+@immutable
 class KeyOrder:
     """Of two operands the one wins that a key decides, the first that differs; if all
     are equal the left one, if `keeps_left`."""

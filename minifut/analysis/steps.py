@@ -18,7 +18,6 @@ narrower ones as a part of that, and all else, such as branches, checks and scan
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 from functools import partial
 from math import lcm
 from typing import Any
@@ -38,7 +37,7 @@ from minifut.analysis.work import (
 from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Body, Loop
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
@@ -68,7 +67,7 @@ DIVISIONS = {"div", "sqrt"}
 """what is costly in vectors, too"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoopStep:
     """The mean over the iterations of a loop, in names that are bound outside of it;
     `commands` with what the host waits for them."""

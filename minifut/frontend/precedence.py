@@ -10,12 +10,12 @@ ends before another `with`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.syntax import BinaryOp, DimIndex, Exp, RangeExp, Update, Var
+from minifut.ir.node import immutable
 
 RANGE, BACKQUOTE, WITH, WITH_VALUE = 1, 2, 3, 4
 PIPE_LEFT = 6
@@ -36,7 +36,7 @@ LEVELS = {
 RIGHT_ASSOCIATIVE = frozenset([RANGE, PIPE_LEFT])
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RangeLink:
     """`..`, `...`, `..<` or `..>`."""
 
@@ -44,7 +44,7 @@ class RangeLink:
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UpdateLink:
     """`with [i].x =`."""
 

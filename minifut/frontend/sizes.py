@@ -8,10 +8,10 @@ cannot express, identified by its normalised text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.node import same_or
+from minifut.ir.node import immutable, same_or
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -47,21 +47,21 @@ class Composite(Mentions):
 NOTHING: frozenset[Name | int] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeConst:
     """A number known when the program is checked."""
 
     value: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeVar:
     """A size parameter, an i64 variable, or an unknown size given a name."""
 
     name: Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeApply(Composite):
     """An operator or function applied to sizes: "+", "-", "*", "/", "%", "//", "**" on
     two arguments, "-" on one; `Name` for a user's function."""
@@ -70,7 +70,7 @@ class SizeApply(Composite):
     arguments: tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeOpaque(Composite):
     """Any other expression: `key` is its text with holes for its free local names;
     `substitution` lists them in order with what they stand for, maybe themselves.
@@ -81,14 +81,14 @@ class SizeOpaque(Composite):
     substitution: tuple[tuple[Name, Size], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeMeta:
     """A size to be found by unification (in the checker only)."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SizeAny:
     """`[]` in a type where any size will do (module specs, coercions)."""
 

@@ -10,18 +10,18 @@ from __future__ import annotations
 
 import importlib.util
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from minifut.cache import load_bytes, store_bytes
+from minifut.ir.node import immutable
 from minifut.resources import grammar_text
 
 RULE = "rule "
 """Before the name of a rule in a row, as a keyword may have the same name."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GrammarRule:
     """How to reduce: `size` entries leave the stack, `origin` is found.
 
@@ -36,7 +36,7 @@ class GrammarRule:
     kept: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Table:
     """The rows by state, the rules, and the state to start from for each start rule."""
 

@@ -11,7 +11,6 @@ unification (`strip_unique`) and that the uniqueness analysis reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
 from minifut.frontend.sizes import NOTHING, Mentions, free_in_size
@@ -27,7 +26,7 @@ from minifut.frontend.sizes import is_size as is_size
 from minifut.frontend.sizes import map_size as map_size
 from minifut.frontend.sizes import show_size as show_size
 from minifut.frontend.sizes import substitute_size as substitute_size
-from minifut.ir.node import same_or
+from minifut.ir.node import immutable, same_or
 from minifut.names import Name
 
 T = TypeVar("T")
@@ -39,14 +38,14 @@ SCALAR_NAMES = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scalar:
     """One of the twelve scalar types, by name."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Array(Mentions):
     """`[size]element`."""
 
@@ -55,7 +54,7 @@ class Array(Mentions):
     unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Record(Mentions):
     """Fields sorted by name; a tuple has the fields "0", "1", ... in numeric order."""
 
@@ -68,14 +67,14 @@ class Record(Mentions):
         return len(names) != 1 and names == [str(i) for i in range(len(names))]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Sum(Mentions):
     """Constructors sorted by name, each with its payload types."""
 
     constructors: tuple[tuple[str, tuple[Type, ...]], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arrow(Mentions):
     """`(parameter: argument) -> ?exts. result`.
 
@@ -90,7 +89,7 @@ class Arrow(Mentions):
     exts: tuple[Name, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Named(Mentions):
     """A type parameter or an abstract type, with its arguments.
 
@@ -103,7 +102,7 @@ class Named(Mentions):
     unique: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Meta:
     """A type to be found by unification (in the checker only)."""
 
@@ -113,7 +112,7 @@ class Meta:
 Type: TypeAlias = Scalar | Array | Record | Sum | Arrow | Named | Meta
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Scheme:
     """A polymorphic type: `parameters` are type parameters (`Named` names, with
     their liftedness) and size parameters, in the order of declaration.

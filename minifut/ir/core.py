@@ -31,7 +31,7 @@ from math import copysign
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from minifut.ir.entries import Entry
-from minifut.ir.node import node, value
+from minifut.ir.node import immutable, node
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type
@@ -44,7 +44,7 @@ else:
     Exp = object
 
 
-@value
+@immutable
 class Constant:
     """A scalar constant: `value` is a Python int, float or bool of that type."""
 

@@ -12,11 +12,11 @@ from minifut.ir.accumulators import ACCUMULATOR_EXPRESSIONS
 from minifut.ir.core import CORE_EXPRESSIONS, Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
 from minifut.ir.kernels import GROUP_EXPRESSIONS, KERNEL_EXPRESSIONS, GetParameter
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 
 
-@value
+@immutable
 class Dialect:
     """`expressions` are allowed anywhere, `inside` only in bodies of segmented
     operations."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.names import Name
 
 
-@value
+@immutable
 class EntryType:
     """How one parameter or result of an entry point looks from outside.
 
@@ -33,7 +33,7 @@ class EntryType:
         return self.leaves
 
 
-@value
+@immutable
 class Entry:
     """An entry point: the function of the same `function` name, seen from outside.
 

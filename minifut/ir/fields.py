@@ -52,7 +52,7 @@ def per_class(compute: Callable[[type], T]) -> Callable[[type], T]:
 
 @per_class
 def is_node(cls: type) -> bool:
-    """Whether a class was made by `@node` (and not by `@value`)."""
+    """Whether a class was made by `@node` (and not by `@immutable`)."""
     return dataclasses.is_dataclass(cls) and cls.__eq__ is object.__eq__
 
 

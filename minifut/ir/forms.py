@@ -31,22 +31,23 @@ import re
 import types
 import typing
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeAlias
+
+from minifut.ir.node import immutable
 
 BREAK = "\v"
 """a space that may become a new line"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Word:
     """A word or a sign of a form."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Field:
     """A field, or a component of it, with its annotation; `declared` where it is
     declared."""
@@ -57,14 +58,14 @@ class Field:
     component: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Flag:
     """A word that stands for a field that is true."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Head:
     """One of several words, which a property selects."""
 
@@ -72,7 +73,7 @@ class Head:
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Optional:
     """A part that is left out where its fields have their defaults."""
 
@@ -80,7 +81,7 @@ class Optional:
     defaults: dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Each:
     """A part for each element of its fields."""
 

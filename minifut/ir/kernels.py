@@ -23,14 +23,14 @@ from __future__ import annotations
 from typing import ClassVar, TypeAlias
 
 from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithBelow
-from minifut.ir.node import node, value
+from minifut.ir.node import immutable, node
 from minifut.ir.sizes import Size
 from minifut.ir.thresholds import NEVER as NEVER
 from minifut.ir.types import Type
 from minifut.names import Name
 
 
-@value
+@immutable
 class Level:
     """Where the points of a space run: "grid", "group", "thread" or "register"."""
 
@@ -242,7 +242,7 @@ class CollectiveCopy:
 # --- parameters -------------------------------------------------------------------
 
 
-@value
+@immutable
 class Parameter:
     """A number that shapes performance, set when the program runs.
 

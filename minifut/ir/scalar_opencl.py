@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from minifut.ir.core import Constant
-from minifut.ir.node import replace, value
+from minifut.ir.node import immutable, replace
 from minifut.ir.rounding import digits
 from minifut.ir.scalar_helpers import has_function, helper_source
 from minifut.ir.scalar_table import OperatorCost, Row
@@ -35,7 +35,7 @@ C_NAMES = {
 }  # fmt: skip
 
 
-@value
+@immutable
 class Spelling:
     """Templates with {0}, {1}, ... for operands and {v} for the vector width, which the
     names of the functions that vectors need have too."""

@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from enum import Enum
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.types import BOOL, FLOATS, INTEGERS, ScalarType
 
 Number = int | float | bool
@@ -50,7 +50,7 @@ class OperatorCost(Enum):
     FUNCTION = 3
 
 
-@value
+@immutable
 class Identities:
     """What holds of a binary operator; None where there is no such element. -1 has
     all bits set; infinity is the greatest number of the type, if that is finite."""
@@ -64,7 +64,7 @@ class Identities:
     idempotent: bool = False
 
 
-@value
+@immutable
 class Row:
     """A scalar operator at some types. `laws` hold on integers and bools: of floats
     commutative, idempotent and neutral ones do (adding 0 turns -0 into 0, which is let

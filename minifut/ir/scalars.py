@@ -24,12 +24,12 @@ from __future__ import annotations
 import math
 from functools import cache
 
-from minifut.ir.node import replace, value
+from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import TABLE, Identities, Number, OperatorCost, Row
 from minifut.ir.types import BOOL, I32, SCALARS, U16, U32, U64, ScalarType
 
 
-@value
+@immutable
 class Operator:
     """`name` with its types, e.g. add (i32, i32) -> i32; printed `add_i32`."""
 

@@ -19,11 +19,11 @@ from collections.abc import Callable, Mapping
 from math import prod
 from typing import TypeAlias
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.names import Name
 
 
-@value
+@immutable
 class Quotient:
     """`ceil_div(a, b)` if `up`, else floor division; b is positive."""
 
@@ -36,7 +36,7 @@ class Quotient:
         return f"{function}({self.dividend}, {self.divisor})"
 
 
-@value
+@immutable
 class Extreme:
     """The minimum or maximum of two or more sizes, in a canonical order."""
 
@@ -72,7 +72,7 @@ class WithNames:
     found: frozenset[Name]
 
 
-@value
+@immutable
 class Size(WithNames):
     """A sum of products: `terms` maps monomials to non-zero coefficients, ordered."""
 

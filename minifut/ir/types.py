@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.rounding import rounded
 from minifut.ir.sizes import Size
 from minifut.names import Name
 
 
-@value
+@immutable
 class ScalarType:
     """A scalar: `kind` is "int", "uint", "float" or "bool", `bits` its width."""
 
@@ -76,7 +76,7 @@ FLOATS = (F16, F32, F64)
 SCALARS = {t.name: t for t in (*INTEGERS, *FLOATS, BOOL)}
 
 
-@value
+@immutable
 class ArrayType:
     """An array of scalars; `shape` has at least one size."""
 
@@ -94,7 +94,7 @@ class ArrayType:
 DataType: TypeAlias = ScalarType | ArrayType
 
 
-@value
+@immutable
 class AccType:
     """An accumulator: an index of `shape` takes one value of each of `elements`.
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from minifut.ir.node import node, value
+from minifut.ir.node import immutable, node
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.names import Name
 
 
-@value
+@immutable
 class VectorType:
     """A scalar in `lanes` lanes; one lane is the scalar itself."""
 
@@ -35,7 +35,7 @@ FENCES = (Name("CLK_LOCAL_MEM_FENCE", 0), Name("CLK_GLOBAL_MEM_FENCE", 0))
 """constants of OpenCL C, of type int: which memory a fence orders"""
 
 
-@value
+@immutable
 class Memory:
     """A block of elements of one type; `space` is "global", "local" or "private".
 

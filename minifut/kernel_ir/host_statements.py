@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from minifut.ir.core import Atom, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
-from minifut.ir.node import node, value
+from minifut.ir.node import immutable, node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir.expressions import Memory
@@ -310,7 +310,7 @@ class HostFunction:
     recursion: int | None = None
 
 
-@value
+@immutable
 class Failure:
     """What failure number i says: `message` mixes texts with the types of the values
     recorded with it, in order."""

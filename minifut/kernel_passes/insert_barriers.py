@@ -20,9 +20,8 @@ loop.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import BARRIERS
@@ -34,7 +33,7 @@ NOBODY: frozenset[Name] = frozenset()
 Loop = kc.For | kc.While | kc.Unrolled
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Accesses:
     """The memories that are read, written, and updated atomically."""
 

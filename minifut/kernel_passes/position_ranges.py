@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
@@ -130,7 +130,7 @@ def used(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
     return tuple(reversed(kept))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Index:
     """`exp`, an i64, is `factor` times the variable of the loop and something from
     `low` to `high`: numbers so small that nothing overflows."""

@@ -16,9 +16,9 @@ and many swap cells the words are the values as they are stored in any array
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from minifut.ir.core import Lambda
+from minifut.ir.node import immutable
 from minifut.ir.types import F32, F64, I32, I64, U32, U64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.operators import component_operators
@@ -31,7 +31,7 @@ Values = Sequence[kc.Expression]
 NATIVE = ("add", "min", "max", "and", "or", "xor")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Cells:
     """How the values of an operator are kept and updated; see the module."""
 

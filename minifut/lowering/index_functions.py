@@ -10,12 +10,12 @@ are other views of the same memory. A reshape that is no view is copied by its u
 
 from __future__ import annotations
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.kernel_ir.nodes import Memory
 
 
-@value
+@immutable
 class Array:
     """A view of a memory; sizes are over variables of the code that uses it."""
 

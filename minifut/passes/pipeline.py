@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, MinifutError
+from minifut.ir.node import immutable
 from minifut.names import NameSource
 from minifut.rewrite.explain import explain
 from minifut.rewrite.trace import Trace
@@ -35,7 +36,7 @@ class ProgramForm(Protocol):
         """The printed program."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Pass:
     """`function` turns a program of `reads` into one of `writes`. That of a `traced`
     pass takes a third argument, `trace: Trace | None`, for the rules that it tries."""
@@ -48,7 +49,7 @@ class Pass:
     traced: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Timing:
     """Seconds that one step took, and the check of its result."""
 

@@ -11,13 +11,12 @@ Every context says where steps are recorded; the rest depends on the language:
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Copy, Exp, Stm
 from minifut.ir.kernels import Level
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scope import Scope
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Derivation
@@ -30,7 +29,7 @@ class Context(Protocol):
     def derivation(self) -> Derivation | None: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StatementContext:
     """The place of a statement: fresh names, the types of all names, the statements
     that bind visible names, and the levels of the kernels around it. `needed` are names

@@ -40,10 +40,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 from minifut.errors import InternalError
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 
 
-@value
+@immutable
 class Declined:
     """The node has the right form, but the rule does not apply for this reason."""
 
@@ -54,7 +54,7 @@ class Refused(Exception):
     """Raised anywhere inside a rule, declines it; the message is the reason."""
 
 
-@value
+@immutable
 class Emitted:
     """The rewrite was emitted into the builder of the context."""
 
@@ -65,7 +65,7 @@ Outcome: TypeAlias = tuple[Stm, ...] | Declined | None
 """of a rule for statements of the core"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Remark:
     """What a rule made, for the reader of `dev --explain`, and the tuning parameters
     that govern it."""

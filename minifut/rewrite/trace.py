@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
+from minifut.ir.node import immutable
 from minifut.rewrite.rule import EMITTED, Declined, Remark, Rule
 
 NO_REMARK = Remark()
@@ -73,7 +74,7 @@ class Trace:
         return [step.rule.name for step in self.steps if step.fired]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Derivation:
     """Where a context records steps: a trace, and the statement of the core that is
     being lowered if the nodes of rules are others. Without `refusals` only rules that

@@ -4,13 +4,14 @@ of their parts: they are examined again once more is known of what they are abou
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Atom
 from minifut.names import Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class OpenCondition:
     """The atoms that a condition is about, and the time at which its parts were last
     examined."""

@@ -21,6 +21,7 @@ from minifut.analysis.residency.uses import Uses, find_tiles, handed_over, uses_
 from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.kernels import THREAD, KernelBody, Returns, SegMap
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import ScalarType
 from minifut.names import Name
@@ -28,7 +29,7 @@ from minifut.names import Name
 Sizes: TypeAlias = tuple[Size, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RegisterArrays:
     """`tiles`: arrays of threads. `distributed`: arrays of the group with the sizes of
     the space that makes them, whose threads the `group` then has (None: any number)."""
@@ -64,7 +65,7 @@ def register_arrays(
     return RegisterArrays(tiles, distributed, group)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Class:
     """Names passed to each other, with the one space that makes and reads them;
     None if there are several, or other uses."""

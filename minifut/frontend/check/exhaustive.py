@@ -7,15 +7,15 @@ specialised constructor by constructor; what remains unmatched is given as examp
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from minifut.frontend import syntax
 from minifut.frontend.types import Record, Scalar, Sum, Type
+from minifut.ir.node import immutable
 
 _LIMIT = 20
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Shape:
     """A pattern reduced to its head: a constructor with sub-patterns, or `_`.
 

@@ -10,7 +10,6 @@ uses; a `val` is an intrinsic: a signature without a body.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
@@ -35,6 +34,7 @@ from minifut.frontend.types import (
     Scheme,
     Type,
 )
+from minifut.ir.node import immutable
 from minifut.names import Name
 
 _START = re.compile(
@@ -49,7 +49,7 @@ _SPACES = {
 """files whose definitions are not in scope: of numeric modules, of `intrinsics` only"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PreludeText:
     """A definition in the prelude's files that has not been parsed."""
 
@@ -58,7 +58,7 @@ class PreludeText:
     source: Source
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PreludeValue:
     """A value of the prelude: `kind` is "intrinsic" or "definition"."""
 

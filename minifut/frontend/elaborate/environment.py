@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.frontend.elaborate.values import Closure, Value
+from minifut.ir.node import immutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +32,7 @@ class Thunk:
     env: Environment
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class TypeFunction:
     """What an abstract type, perhaps with parameters, stands for."""
 

@@ -11,7 +11,6 @@ A size that cannot be resolved is None.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.errors import CompileError
@@ -19,6 +18,7 @@ from minifut.frontend import types
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.environment import Environment, Thunk, TypeFunction
 from minifut.frontend.elaborate.values import Leaf, Value
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import (
     SCALARS,
@@ -36,30 +36,30 @@ if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class StaticScalar:
     type: ScalarType
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class StaticArray:
     size: Size | None
     element: Static
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class StaticRecord:
     fields: tuple[tuple[str, Static], ...]
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class StaticSum:
     """Constructors in canonical order; the tag of one is its position."""
 
     constructors: tuple[tuple[str, tuple[Static, ...]], ...]
 
 
-@dataclass(slots=True, frozen=True)
+@immutable
 class StaticFunction:
     """A function, or a type of which nothing is known."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
@@ -18,6 +18,7 @@ from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant
+from minifut.ir.node import immutable
 from minifut.ir.scalars import Operator, convert, operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, SCALARS, ScalarType, Type
@@ -33,7 +34,7 @@ LARGEST_FACTOR = 1 << 40
 """arithmetic with greater factors is not about sizes, and wraps"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mode:
     """How statements are made: behind which calls, with checks or without (`unsafe`),
     warning of checks, with which attributes."""

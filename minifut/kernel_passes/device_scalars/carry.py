@@ -21,10 +21,9 @@ what the plan then leaves to the host is passed on as before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from minifut.ir.core import Atom, ScalarOp
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import map_children, substitute, walk
 from minifut.ir.types import F16, ScalarType
@@ -42,7 +41,7 @@ from minifut.names import Name, NameSource
 Loop = kc.HostFor | kc.HostWhile
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Carried:
     """A scalar of a loop, defined anew by a statement of the loop's body: the memory
     that carries it, its name within an iteration, and the memory that it is read from
@@ -55,7 +54,7 @@ class Carried:
     source: kc.Memory | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CarriedScalars:
     """A function whose loops carry scalars in memory, with the names of the memories
     that loops pass on and are written only once, and the kernels that store scalars."""

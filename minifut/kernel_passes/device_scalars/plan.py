@@ -19,11 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from minifut.ir.core import ScalarOp
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import children, own_names, walk
 from minifut.ir.types import F16
 from minifut.kernel_ir import nodes as kc
@@ -36,7 +35,7 @@ LONGEST_CHAIN = 8
 Definitions: TypeAlias = Mapping[Name, kc.HostAssign]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DeviceScalars:
     """The definitions of the scalars of a block that stay on the device, in order, and
     the memories that end later by that: after the statement at which position."""

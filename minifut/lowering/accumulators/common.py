@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.kernels import SegHistOp
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE
 from minifut.ir.traverse import walk
 from minifut.lowering.index_functions import Array
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Accumulator:
     """The arrays of an accumulator and what does an update of a bin that is there.
     `shared`: the arrays that updates read and no kernel fills first."""

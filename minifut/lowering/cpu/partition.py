@@ -14,8 +14,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.host.builder import HostBuilder
@@ -29,7 +29,7 @@ ALIGNMENT = 64
 """elements; chunks begin at multiples of it"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Partition:
     """How the iteration space of an operation is split; sizes in host variables."""
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
-from minifut.ir.node import divided
+from minifut.ir.node import divided, immutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import contains, free_names, walk
 from minifut.ir.types import Type, element_of
@@ -183,7 +183,7 @@ def points_of_range(
         yield segment, index
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ReductionChunk:
     """Points of a segment, from the first of `ends` to before the last, that are
     reduced into a accumulators; the remainder loop begins at `start`."""

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 
 from minifut.ir.kernels import SegBinOp
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -44,7 +44,7 @@ Element = Callable[[kc.Expression], Values]
 """Emits code for the operands at an index of the innermost dimension"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LaneGroup:
     """The lanes of a task with the operators by which they combine, and the local
     memory for that: an element for each work-item of the group, two for prefixes."""
@@ -128,7 +128,7 @@ def lane_group(
     return LaneGroup(k, operators, types, task, shared, group)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StagedTile:
     """Consecutive elements of a task in local memory, `per` for each lane; those beyond
     its end are neutral. `full`: there are none of these."""

@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir import core
 from minifut.ir.kernels import Parameter, SegBinOp, SegSpace, group_size
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import I64, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -58,7 +58,7 @@ STRIDES = 8
 Values = tuple[kc.Expression, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class WorkDistribution:
     """S segments of length L as tasks; sizes are over variables of the host."""
 
@@ -251,7 +251,7 @@ def parallel_region(
 # --- tasks -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SegmentTask:
     """The task of a work-item: it is `lane` of `lanes`, work-item `local` of the group;
     the `task` (if `active`) has the elements from `start` up to `end` of `segment`;

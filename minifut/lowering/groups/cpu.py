@@ -18,12 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Param
 from minifut.ir.kernels import LOCAL_MEMORY
+from minifut.ir.node import immutable
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ScalarType
@@ -99,7 +100,7 @@ def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
     return host.scalar(test, BOOL, "fits")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupLaunch:
     """The groups of an operation over workers; `dynamic`: workers fetch one group at a
     time, for load balance of few and long groups."""
@@ -133,7 +134,7 @@ def _launched(
     return k
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Position:
     """Where in a group code is emitted: in the threads of a plan, with vectors of
     `lanes`, 0 outside of threads; at the indices `thread`, with tiles `preloaded`; in a

@@ -15,13 +15,13 @@ element, thread * registers + register; arrays of threads are in registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minifut.analysis.residency.distributed import RegisterArrays
 from minifut.ir.core import Index, SizeExp
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, RegTileReturns, SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.ir.traverse import (
     children,
@@ -51,7 +51,7 @@ def interleaved_position(
     return threads * piece + thread * size + (register - piece)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Interleaved:
     """A group, whose threads' elements are in pieces of `width`; 0: consecutive."""
 
@@ -92,7 +92,7 @@ def interleave(operation: SegMap, registers: RegisterArrays) -> Interleaved:
         return plain
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Threads:
     """The rewriting: threads and registers of each dimension, the arrays that are in
     registers, the width of a piece."""
@@ -110,7 +110,7 @@ class _Threads:
         return replace(node, body=_Thread(self, node.space.indices).changed(node.body))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Thread:
     """The rewriting of a nest of threads; `active`: register indices by dimension."""
 

@@ -11,11 +11,11 @@ is how the elements of a tile are enumerated: bounded loops, or guarded threads.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from minifut.ir import kernels
 from minifut.ir.core import Param
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.ir.types import ArrayType
 from minifut.lowering.host.builder import HostBuilder
@@ -38,7 +38,7 @@ def output_of(
     return host.allocate(bound.type.element, host.shape(bound.type), bound.name.base)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TileExtent:
     """The tile of a group in one dimension: element (i, r) is `start` + i * `register`
     + r, if that is below `total`. A tile has no dimension for a single element."""

@@ -15,13 +15,12 @@ nothing but register nests reads have a preferred layout.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, DimSlice, Param, Stm
 from minifut.ir.kernels import REGISTER, CollectiveCopy, KernelBody, SegMap
-from minifut.ir.node import replace, value
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import atom_size, own_names, walk
 from minifut.kernel_ir import nodes as kc
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
 
-@value
+@immutable
 class Unpacked:
     """No copy; `clamped` are the dimensions of the array whose positions may exceed its
     extent."""
@@ -44,7 +43,7 @@ class Unpacked:
     clamped: tuple[bool, ...]
 
 
-@value
+@immutable
 class Panels:
     """Panels of `width` elements of `dimension`; `transposed`: from an array in which
     elements of other panels are adjacent."""
@@ -54,7 +53,7 @@ class Panels:
     transposed: bool
 
 
-@value
+@immutable
 class Rows:
     """Rows of dimension `innermost`."""
 
@@ -65,7 +64,7 @@ class Rows:
 Packing: TypeAlias = Unpacked | Panels | Rows
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupFacts:
     """What is known of a group before its code is emitted. `definitions` are what the
     names of sizes stand for; `counters`, the indices of the group and of its loops, are
@@ -103,7 +102,7 @@ class GroupFacts:
         return layout
 
 
-@value
+@immutable
 class PackingLayout:
     """Dimension `dimension` of a copy in panels of `width`; None: rows.
 
@@ -115,7 +114,7 @@ class PackingLayout:
     limits: tuple[tuple[int, Size], ...] = ()
 
 
-@value
+@immutable
 class _Read:
     """A read of a copy in a register nest: the layouts that suit it, and the limits of
     loop indices among its indices."""
@@ -196,7 +195,7 @@ def _common(reads: list[_Read]) -> PackingLayout:
     return replace(layout, limits=tuple(sorted(limits, key=str)))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DimRange:
     """`length` positions from `start`, `step` apart, of a dimension of `extent`
     elements; length None: a single index, which is no dimension of the copy."""
@@ -209,7 +208,7 @@ class DimRange:
     """the width of the panels into which the dimension is packed"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CopyRegion:
     """The region of `source` that is copied to `bound`."""
 

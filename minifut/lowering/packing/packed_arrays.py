@@ -7,12 +7,12 @@ as[y * ry + i, k]     in place: a[clamp(row + y * ry + i), first + k]
 
 from __future__ import annotations
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ZERO, Monomial, Size, maximum, minimum, product
 from minifut.lowering.index_functions import Array, row_major_strides
 
 
-@value
+@immutable
 class PanelArray(Array):
     """A packed array: dimension `dimension` is split into panels of `width`. `shape` is
     that of the copy; in memory it is [..][panel][..][within]."""
@@ -80,7 +80,7 @@ def _without(term: Monomial, factors: Monomial) -> Monomial | None:
     return tuple(left)
 
 
-@value
+@immutable
 class InPlaceArray(Array):
     """A region of an array in place of a copy of it. For each dimension of the array:
     the start of the region, its step, and the last index where positions must be

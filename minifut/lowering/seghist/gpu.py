@@ -15,10 +15,10 @@ of them, so that fewer work-items contend for a cell. Operators on arrays are le
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import Parameter, SegHist, group_size
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import ArrayType
 from minifut.kernel_ir import nodes as kc
@@ -156,7 +156,7 @@ def _in_global_memory(
 # --- in local memory ----------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LocalHistograms:
     """Sizes over variables of the host: `copies` of the bins, the tasks (chunks of
     segments), the groups that process them and the work-items of a group."""

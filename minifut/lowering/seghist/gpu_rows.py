@@ -17,11 +17,11 @@ No work-item waits for another one, so any device runs this.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 
 from minifut.ir.core import Atom
 from minifut.ir.kernels import SegHist
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import smaller
@@ -51,7 +51,7 @@ TOGETHER = 64
 Visit = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Chunks:
     """`count` chunks of each segment, of `chunk` elements, whose bins are in `ranges`;
     sizes in host variables."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import Cells, Place, cells_of
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Target:
     """An operator's bins in global memory, as cells: the arrays of results themselves,
     or `words` (flat, segment after segment)."""

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.core import Atom, Param
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import bins_and_values
 from minifut.ir.types import U64, ScalarType, shape_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Bins:
     """One operator of a histogram and its `arrays` in global memory: the outer
     dimensions number segments, `shape` (sizes of the host) the bins of each."""
@@ -75,7 +75,7 @@ class Bins:
         return [array.row(at) for array in self.arrays]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Binning:
     """A histogram with the memory of its results, `bins`: `segments` of `length`
     elements, all bins of a segment have `cells`; sizes in host variables."""
@@ -112,7 +112,7 @@ def bind_all(
     host.bind_all(pattern, arrays)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BinUpdate:
     """What the body returns for an operator at one point: the indices of the bin,
     whether they are in bounds, and the values."""

@@ -19,11 +19,12 @@ they are random, 1.3 if sorted, which four replicas took 0.7 for, and 1.1 if ran
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from minifut.ir.kernels import SegHist
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.operators import is_cheap
@@ -94,7 +95,7 @@ def replicate_subhistograms(histogram: Binning, host: HostBuilder) -> Size | Dec
     return host.let_size(ONE + two + four * (SUBHISTOGRAMS - 2), "replicas")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HistogramChunk:
     """`count` elements from `first` on, which a work-item adds to replicas of bins."""
 

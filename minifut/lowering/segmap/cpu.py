@@ -19,11 +19,10 @@ amortise the start of a work-group.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
@@ -53,7 +52,7 @@ Indices: TypeAlias = tuple[kc.Expression, ...]
 Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PointKind:
     """Whether the points of a loop are parallel, whether they are expensive, and how
     many there are in all where results may be too large for the caches."""
@@ -63,7 +62,7 @@ class PointKind:
     total: Size | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Phases:
     """`test` computes whether all checks of a point hold, `work` does without them."""
 
@@ -71,7 +70,7 @@ class Phases:
     work: Visit
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Clamped:
     """`bounds` computes for a chunk whether checks can hold, and limits; `work` clamps
     the indices of a point, and gives the distances that must not exceed the limits."""

@@ -17,11 +17,11 @@ of one work-item, which any device runs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 
 from minifut.ir.core import Index, Param, ScalarOp, SizeExp
 from minifut.ir.kernels import KernelBody, Returns, SegRed, SegScan
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, minimum
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
@@ -91,7 +91,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     host.bind_all(pattern, (*results, *mapped))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Whole:
     """What is reduced, the types of its operands, and how a group folds a task."""
 

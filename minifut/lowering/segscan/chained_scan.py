@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import minimum
 from minifut.ir.types import U32, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
@@ -52,7 +53,7 @@ ScanRange: TypeAlias = Callable[
 the scanned partial results of all chunks, if they are known before"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ScanFirst:
     """Scans a chunk before its carry-in is known."""
 
@@ -138,7 +139,7 @@ def chained_scan(
     host.launch(k, groups * split.is_split, 1)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _ChainedScan:
     """Emits the scan of a unit: a chunk of a segment."""
 

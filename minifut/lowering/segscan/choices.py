@@ -27,6 +27,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
@@ -124,7 +125,7 @@ class BodyNames:
         return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AtPoint:
     """What scalars are at a point for which some choices are made."""
 

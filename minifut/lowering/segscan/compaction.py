@@ -11,10 +11,10 @@ write each stream to memory in order. Scanned values are known between blocks on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from minifut.ir.kernels import SegMap, WriteReturns
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.types import U8, U64
 from minifut.kernel_ir import nodes as kc
@@ -34,7 +34,7 @@ ONES = 0x0101010101010101
 NUMBERS = 0x0706050403020100
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Compaction:
     """Emits a range."""
 

@@ -26,9 +26,9 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from minifut.ir.kernels import Parameter, SegScan
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size, ceil_div
 from minifut.ir.types import I64, U64, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -63,7 +63,7 @@ PRESENT = 1 << 32
 """in a word with a part of a value"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Published:
     """Values of types in words of global memory: the counter of tiles, the aggregate of
     each of `count` tiles, then the prefix up to it."""

@@ -27,6 +27,7 @@ from minifut.ir.kernels import (
     TotalReturns,
     WriteReturns,
 )
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names, walk
 from minifut.lowering.host.builder import HostBuilder
@@ -49,7 +50,7 @@ NARROW_POINTS = 1 << 27
 """the most points with which small polynomials fit 32 bits"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Stream:
     """Points that are written to neighbouring places."""
 
@@ -59,7 +60,7 @@ class Stream:
     """of each result but totals, over scanned values and the index; None: nowhere"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ChosenValues:
     """Values of choices, and the number of the stream of the points that have them,
     none if they do nothing."""
@@ -68,7 +69,7 @@ class ChosenValues:
     stream: int | None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class StablePartition:
     """The plan: how points are distinguished, and what becomes of them."""
 

@@ -16,11 +16,11 @@ iteration of a loop when the next iteration does.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir import core
 from minifut.ir.core import Constant
+from minifut.ir.node import immutable
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size, maximum
 from minifut.ir.types import BOOL, I32, I64, ScalarType
@@ -37,7 +37,7 @@ REQUEST_UNIT = 1024
 """requests are counted in units of this many elements, so that an int holds them"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Arena:
     """The arenas of one element type: `used` is the thread's, `capacity` the host's."""
 

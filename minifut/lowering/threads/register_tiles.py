@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from minifut.lowering.threads.builder import KernelBuilder, Value
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RegisterTile:
     """A family of variables, one for each point of `counts` (build constants)."""
 

@@ -13,10 +13,10 @@ overlap (Lisp 2's mark-compact, with the loop parameters as the only roots).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.ir.core import Param
+from minifut.ir.node import immutable
 from minifut.ir.sizes import product
 from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Carried = tuple[Param, "RelocatableArray"]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class RelocatableArray:
     """An array whose size, and so whose address in the arena, changes: its offset is a
     variable."""

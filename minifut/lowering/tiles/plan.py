@@ -17,18 +17,18 @@ emitter (`tiles.threads`, `packing.emit`) follows the plan and decides nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.analysis.residency.accumulators import AccumulatorChain
 from minifut.ir.core import Constant, Stm
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.printer import Printer
 from minifut.ir.sizes import Size
 from minifut.lowering.packing.facts import Packing, Panels, Rows, Unpacked
 from minifut.names import Name
 
 
-@value
+@immutable
 class CopyPlan:
     """The packing of a collective copy; of a dimension in `limits` only so many
     elements are copied."""
@@ -37,7 +37,7 @@ class CopyPlan:
     limits: tuple[tuple[int, Size], ...] = ()
 
 
-@value
+@immutable
 class FirstIteration:
     """A loop parameter starts from a constant where `index` is 0."""
 
@@ -45,7 +45,7 @@ class FirstIteration:
     start: Constant
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ThreadPlan:
     """How threads with register nests run.
 
@@ -68,7 +68,7 @@ class ThreadPlan:
 NO_THREADS = ThreadPlan((), (), False, (), (), frozenset(), frozenset())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TilePlan:
     """The decisions for the body of a group. `definitions` are what names of sizes
     stand for; `registers` the arrays of threads in registers; `deferred` the
@@ -117,7 +117,7 @@ def packing_text(packing: Packing, printer: Printer) -> str:
             return f"rows of dimension {innermost}{', padded' if padded else ''}"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Names:
     printer: Printer
 

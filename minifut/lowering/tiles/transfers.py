@@ -7,9 +7,9 @@ vector loads and stores for full tiles; others go through a private buffer.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, minimum
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from minifut.lowering.groups.cpu import WorkerBuilder
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AccumulatorTile:
     """The tiles of a group, [block]..[register].., as a `view` of the result.
 

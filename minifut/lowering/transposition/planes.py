@@ -10,9 +10,9 @@ transposition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div
 from minifut.lowering.index_functions import Array
 
@@ -24,7 +24,7 @@ SMALLEST_SIDE = 8
 """elements; planes with a side known to be shorter are copied by the element"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Plane:
     """Both arrays with the outer dimensions first, then `i`, then `j`."""
 

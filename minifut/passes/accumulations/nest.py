@@ -10,10 +10,11 @@ the levels whose points it needs: with its own, and with others through what it 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Assert, Atom, Body, Index, Param, Stm, Trace
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, walk
@@ -21,7 +22,7 @@ from minifut.ir.types import AccType
 from minifut.names import Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class MapLevel:
     """A map without its accumulator; `statements` come before what is inside."""
 
@@ -38,7 +39,7 @@ class MapLevel:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class UpdateNest:
     """A `WithAcc` of one input whose body is a nest of maps around one update."""
 

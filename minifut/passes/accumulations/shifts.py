@@ -14,11 +14,10 @@ repeat.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace
+from minifut.ir.node import immutable
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.traverse import contains, rename
 from minifut.ir.types import I64, row_type
@@ -36,7 +35,7 @@ CHECKS = Declined("it has checks, which may not depend on where values go")
 EXPENSIVE = Declined("what outer levels compute would be computed again")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Shift:
     """An index: the number of a level, then `add` or `sub` of atoms, in that order."""
 
@@ -161,7 +160,7 @@ def _shift(
     return None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Gather:
     """Maps over the elements of the accumulated arrays."""
 

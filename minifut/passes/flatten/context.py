@@ -4,7 +4,6 @@ they are within, and how to flatten what is left."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from dataclasses import replace as replace_context
 from typing import NamedTuple
 
@@ -21,7 +20,7 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import rename
 from minifut.ir.types import I64, ScalarType, Type, array_of
@@ -59,7 +58,7 @@ def _as_it_is(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm, .
     return statements
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class NestContext:
     """`build` takes host statements; `definitions` are the expressions of host names;
     `again` applies all rules to a judgement in a deeper nest, `attempt` those that find

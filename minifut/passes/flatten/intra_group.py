@@ -16,7 +16,6 @@ Source: "Regular flattening", level-aware incremental flattening.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from dataclasses import replace as replace_context
 
 from minifut.ir.accumulators import WithAcc, updates_accumulators
@@ -52,7 +51,7 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
@@ -162,7 +161,7 @@ def with_own_destinations(
 # --- what a group needs -----------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GroupRequirements:
     """`parallelism` is the number of points of the largest operation of the threads,
     `local_bytes` the bytes that all arrays of the group take, `thread_bytes` what each

@@ -11,17 +11,17 @@ to be done again for each point of the dimensions that come later (`flatten.chea
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from minifut.ir.core import Body, Index, Lambda, Stm
 from minifut.ir.kernels import SegSpace
+from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Nest:
     """Dimensions, outermost first, the statements of a point, and all names bound."""
 

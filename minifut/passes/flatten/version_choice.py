@@ -10,12 +10,11 @@ let ys = if outer then <first> else
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from minifut.ir.core import Body, If, Iota, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
@@ -41,7 +40,7 @@ IN_THREADS = "one thread for each point of the outer maps, their bodies sequenti
 IN_GROUPS = "one work-group for each point of the outer maps, in local memory"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class VersionChoice:
     """One place where versions are chosen from: `first` makes the outer version and
     `inner` has the last one, which is one segmented operation if it is `perfect`."""
@@ -133,7 +132,7 @@ class VersionChoice:
         return _Groups(tuple(build.statements), condition, self.body(inside))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Groups:
     statements: tuple[Stm, ...]
     condition: Name

@@ -24,8 +24,8 @@ Source: "Regular flattening", incremental and level-aware flattening.
 from __future__ import annotations
 
 from collections.abc import Set
-from dataclasses import dataclass
 
+from minifut.ir.node import immutable
 from minifut.ir.soacs import Screma
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_map_over_let
@@ -44,7 +44,7 @@ from minifut.passes.flatten.version_names import (
 from minifut.rewrite.rule import EMITTED, rule
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Offers:
     """Which versions the attributes of a map leave, and the kind of flattening."""
 

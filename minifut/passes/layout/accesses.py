@@ -17,7 +17,7 @@ from typing import TypeAlias
 from minifut.analysis.steps import is_plain
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import children, own_names
@@ -35,7 +35,7 @@ Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
-@value
+@immutable
 class Place:
     """An index: the variables that it grows with one by one, or by short strides, and
     others that it depends on in any way."""
@@ -44,7 +44,7 @@ class Place:
     across: frozenset[Name] = frozenset()
 
 
-@value
+@immutable
 class Access:
     """`elements` are read or written at `places` of an array; `loops` are the
     sequential variables around it, innermost last. `strides`: how far apart neighbours

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from minifut.ir import kernels
 from minifut.ir.core import Stm
+from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
@@ -28,7 +29,7 @@ WORTH = 0.8
 """an offer is interesting if it moves at most this part of the bytes"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class KernelChoice:
     """`fastest` is the variable to run fastest if it is another than as written,
     `reads` are operands read in another order than their own; `results` those
@@ -39,14 +40,14 @@ class KernelChoice:
     results: tuple[Dimension, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class BranchChoice:
     """The innermost dimension of each result (None: a scalar or a single row)."""
 
     results: tuple[int | None, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoopChoice:
     """`before` are orders to which arrays are copied before the loop; `parameters` the
     innermost dimensions of the loop's parameters."""
@@ -58,7 +59,7 @@ class LoopChoice:
 LayoutChoice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Offer:
     """A variable and wanted innermost dimensions, of operands and of results."""
 

@@ -16,10 +16,10 @@ A transposition reads and writes the array once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Stm
+from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, Type, element_of, shape_of
 from minifut.names import Name
@@ -40,7 +40,7 @@ LAUNCH = 1 << 16
 """bytes that could be moved while a kernel starts"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Machine:
     """`transposition` is the cost of transposing a byte, `access` the cost of an access
     if a variable of the kernel and a dimension of the array are innermost."""

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access
 
@@ -29,7 +29,7 @@ MOST = 32
 """strategies of a kernel that are kept while its accesses are combined"""
 
 
-@value
+@immutable
 class Strategy:
     """Restrictions under which some accesses are efficient. `inside` runs fastest,
     `outside` must not, `innermost` gives arrays their innermost dimension."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from minifut.analysis.facts import Facts
@@ -18,7 +18,7 @@ from minifut.ir.core import (
     Stm,
     Update,
 )
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope, add_parameters
 from minifut.ir.traverse import free_names, substitute
@@ -37,7 +37,7 @@ STRIDE = Declined("the slice has a stride")
 READS = Declined("an iteration reads what another one would have written")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class PlaceContext:
     """The place of an update: fresh names, types, facts, the statements of the same
     body that bind names, and the names that other statements than the producer of the

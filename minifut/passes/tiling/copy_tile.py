@@ -17,13 +17,12 @@ elements outside of it are never seen.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Index, Loop, Stm
 from minifut.ir.kernels import THREAD, CollectiveCopy, KernelBody, SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import bound_names, map_children, walk
@@ -37,7 +36,7 @@ Stretches = tuple[IndexRange, ...]
 MADE_HERE = (CollectiveCopy, SegMap, Loop)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Reach:
     """The names of a nest of threads: those of steps in a block, and per dimension the
     indices of threads and of their registers."""

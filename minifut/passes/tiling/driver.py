@@ -21,7 +21,7 @@ from typing import Any
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, AtLeast, SegMap
-from minifut.ir.node import replace, same_or
+from minifut.ir.node import immutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_children, rename, substitute
@@ -277,7 +277,7 @@ class _Tiler:
         return ".".join((self.name, "_".join((*maps, *redomaps))))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class TiledVersion:
     """A tiled version of a kernel: host statements with the tests that precede it,
     their outcome, and what computes the kernel's results."""

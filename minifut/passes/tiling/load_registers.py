@@ -11,13 +11,11 @@ of the register tile that it depends on; with none it is a scalar of the thread.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Copy, Exp, ForLoop, Index, Loop, Param, Stm
 from minifut.ir.kernels import REGISTER, KernelBody, Returns, SegMap, SegSpace
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import free_names, rename
 from minifut.ir.types import ArrayType, array_of
 from minifut.names import Name
@@ -112,7 +110,7 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     return (*build.statements, replace(statement, exp=replace(loop, body=body_)))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _InvariantReads:
     """The positions of values that last and depend on the same indices, and the
     statements that they are computed by."""

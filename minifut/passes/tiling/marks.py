@@ -9,10 +9,8 @@ and each rule of the composition can be run alone from text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.ir.core import Stm
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 
 NEST = "nest("
 TILE = "tile("
@@ -25,7 +23,7 @@ PAPER = "Teaching the Futhark compiler block and register tiled matrix multiplic
 LECTURE = "Locality of reference"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Mark:
     """The nest's name and the positions of its tiled dimensions, rows before columns
     (one alone: columns; none: not decided yet)."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from minifut.ir.core import Index, Iota, Stm
 from minifut.ir.kernels import SegMap
+from minifut.ir.node import immutable
 from minifut.ir.scope import Scope, array_type
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names
@@ -19,7 +19,7 @@ from minifut.passes.tiling.parameters import Footprint
 Dimensions = frozenset[int]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Operand:
     """Something that a redomap reads at each step: the dimensions it varies with
     (besides the common one), the bytes of an element, and whether loaded elements

@@ -18,9 +18,8 @@ then access more pages than a core has entries for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.ir.kernels import Parameter
+from minifut.ir.node import immutable
 
 CPU_LOCAL_BYTES = 15 << 16
 CPU_REGISTER_ROWS = 8
@@ -36,7 +35,7 @@ PAD = 16
 SPLIT_DEPTH = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class GpuTile:
     """The elements of a thread, the depth of a block, and the rows of 16 threads."""
 
@@ -83,7 +82,7 @@ ROWS = ("block_rows", "register_rows")
 COLUMNS = ("block_columns", "register_columns")
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Footprint:
     """What decides the defaults, in bytes: for a step, what is read per row and what
     per column; what each point keeps beyond its loop that fits into no result; the

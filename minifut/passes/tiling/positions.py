@@ -19,14 +19,14 @@ from math import gcd
 
 from minifut.ir.core import Atom, Copy, ForLoop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import GetParameter, SegMap, SegSpace
-from minifut.ir.node import value
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Extreme, Size
 from minifut.ir.traverse import atom_size, walk
 from minifut.ir.types import I64
 from minifut.names import Name
 
 
-@value
+@immutable
 class IndexRange:
     """One dimension of a read: `start` is the same for the whole group, `own` which
     element from there each point reads (no `own`: the one at `start`), `length` how

@@ -8,11 +8,11 @@ first part and read back (array expansion).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Index, Param, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegMap, SegSpace
+from minifut.ir.node import immutable
 from minifut.ir.traverse import free_names, rename
 from minifut.ir.types import array_of
 from minifut.names import Name
@@ -20,7 +20,7 @@ from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.simplify.dead_code import has_effects
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Dependences:
     """Statements to do again, in order, and names whose values must be carried."""
 

@@ -12,8 +12,6 @@ that follows needs a guard; what is computed twice is not written twice.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Index, Param, Rearrange, Reshape, SizeExp, Stm
 from minifut.ir.kernels import (
@@ -28,6 +26,7 @@ from minifut.ir.kernels import (
     SegSpace,
     TileReturns,
 )
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, minimum
 from minifut.ir.traverse import free_names
 from minifut.ir.types import I64, ArrayType
@@ -109,7 +108,7 @@ def roles(mark: Mark) -> tuple[tuple[str, str], ...]:
     return (ROWS, COLUMNS)[-len(mark.dimensions) :]
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Tiled:
     """One tiled dimension: its size, the size of a block, and index names."""
 

@@ -29,8 +29,6 @@ steps by 1.1 and of a single one by 1.7 times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.analysis.residency.accumulators import accumulator_chains
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, SizeExp, Stm
@@ -45,6 +43,7 @@ from minifut.ir.kernels import (
     SegMap,
     TileReturns,
 )
+from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
 from minifut.ir.traverse import substitute, walk
@@ -70,7 +69,7 @@ SPLIT_GUARDS = "the common dimension split into parts that are reduced in parall
 NARROW_GUARDS = "the same for results of few elements"
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tiled:
     """A derived version: host statements with the parameters, then the kernels, and the
     steps (`work`) that share a tile. `shares` is false if something is read only once:
@@ -84,7 +83,7 @@ class Tiled:
     rank: int
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Split:
     """A derived version with the common dimension in parts: its host statements, how
     long that dimension is, and the sizes of the tiled ones."""
@@ -101,7 +100,7 @@ def divide(body: Body, work: Size, shares: bool, rank: int) -> Tiled:
     return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares, rank)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Guards:
     """Host statements with the tests of versions, and their outcomes: whether to run
     a tiled one, and whether that is the split one (None: there is none)."""

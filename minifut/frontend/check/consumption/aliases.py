@@ -10,15 +10,16 @@ memory though no variable in scope does.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from minifut.frontend import types
 from minifut.frontend.types import Array, Arrow, Named, Record, Sum, Type, map_parts
+from minifut.ir.node import immutable
 from minifut.names import Name
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Alias:
     """A variable, or a component of it, that a value may share memory with.
 
@@ -35,14 +36,14 @@ Aliases: TypeAlias = frozenset[Alias]
 NONE: Aliases = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AliasLeaf:
     """An array, an abstract value or (always without aliases) a scalar."""
 
     aliases: Aliases = NONE
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parts:
     """A record by field, or a sum by constructor and position ("c", 0)."""
 
@@ -53,7 +54,7 @@ class Parts:
         return dict(self.parts).get(key, AliasLeaf())
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class AliasClosure:
     """A function with its type (whose `*` marks are the diets) and what it captures."""
 

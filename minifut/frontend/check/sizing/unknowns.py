@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from minifut.ir.node import immutable
+
 if TYPE_CHECKING:
     from minifut.errors import Location
     from minifut.frontend import syntax
     from minifut.frontend.types import Size
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Origin:
     """Where a size meta was created, what for, and its name, for messages."""
 
@@ -20,7 +22,7 @@ class Origin:
     base: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Existential:
     """What an existential size was unified with: a binder, if it was one alone, and the
     place of a size computed there that it stands for."""
@@ -80,7 +82,7 @@ class Unfinished:
     functions: list[syntax.LetFunction] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Usage:
     """Why sizes must be equal, for messages."""
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Reduce, Screma, map_
 from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
@@ -84,7 +84,7 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     return Reversed((swept.forward,), back)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Swept:
     """The forward sweep of a map: its statement, which gives the arrays `tape` as well,
     the parameters of the lambda, and its body."""

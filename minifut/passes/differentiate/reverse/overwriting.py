@@ -26,7 +26,6 @@ shape in all rounds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import (
@@ -43,7 +42,7 @@ from minifut.ir.core import (
     Stm,
     Update,
 )
-from minifut.ir.node import replace
+from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import atom_size, bound_names, free_names, substitute
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType, Type, array_of, shape_of
 from minifut.ir.typing import type_of
@@ -59,7 +58,7 @@ Undo = Callable[[Builder, Name], Name]
 """emits the array as it was before, from the array after"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Overwriting:
     """A loop whose body reads what its updates overwrite (`old`). `after`: the arrays
     that these change, by the number of the parameter, as they are after a round;
@@ -96,7 +95,7 @@ def overwriting(context: Context, build: Builder, exp: Loop) -> Overwriting:
     return Overwriting(replace(exp, body=body), frozenset(old), after, tuple(undo))
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Chain:
     """The updates that make a result of a body of the array `start`. The body reads
     what they overwrite; `kept` is what undoing them takes, bound in the body."""
@@ -107,7 +106,7 @@ class _Chain:
     undo: Undo
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Link:
     """One statement of them, which changes the array `start`, with others before and
     after it."""

@@ -20,12 +20,12 @@ What is not needed, later passes drop.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
-from dataclasses import dataclass
 
 from minifut.analysis.work import work_of
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ZERO, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, walk
@@ -158,7 +158,7 @@ class ReverseSweep:
         return sorted(free & self.activity.names, key=lambda name: name.tag)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class SweptBody:
     """The statements of the forward sweep of a body, the results of some that are
     `kept` on tapes, the statements to run `again` where those are read, and what makes
