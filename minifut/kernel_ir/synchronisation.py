@@ -76,13 +76,15 @@ class FetchWork:
 @node
 class Fail:
     """Record failure `number` with up to eight values, unless one is recorded already,
-    and leave: return, or jump to `label` where barriers follow."""
+    and leave: return, or jump to `label` where barriers follow. With a `base`, the
+    number is one of those from there on."""
 
-    printed = "fail {number} {values}<? goto {label}>"
+    printed = "fail {number}<? + {base}> {values}<? goto {label}>"
 
     number: int
     values: tuple[Expression, ...]
     label: str | None = None
+    base: Variable | None = None
 
 
 @node

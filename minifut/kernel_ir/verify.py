@@ -203,8 +203,8 @@ class _Checker(Expressions):
                 self.either(then, otherwise or kc.Block(()))
             case kc.Return() | kc.Break():
                 self.ends = True
-            case kc.Fail(_, values, label):
-                for value in values:
+            case kc.Fail(_, values, label, base):
+                for value in (*values, *((base,) if base else ())):
                     self.exp(value)
                 self.jump(label)
                 self.ends = True

@@ -1,10 +1,17 @@
-"""Keep one of kernels that differ only in names.
+"""Keep one of kernels that differ only in names, and in which failures they report.
 
     launch main_transpose(n, xs)               launch main_transpose(n, xs)
     launch main_transpose_2(m, ys)       →     launch main_transpose(m, ys)
 
 Versions of a program share most of their kernels, and copies and transpositions are the
-same for all arrays of a rank; each distinct kernel is compiled once.
+same for all arrays of a rank; each distinct kernel is compiled once. What is called at
+several places fails with another backtrace at each, so that its kernels differ in the
+numbers of their failures. Launches then pass the first of these:
+
+    launch main_fft(xs)                        launch main_fft(xs, 4)
+    launch main_fft_2(ys)                →     launch main_fft(ys, 10)
+
+    fail 4 (i); fail 5 (j)                     fail 0 + first (i); fail 1 + first (j)
 """
 
 from __future__ import annotations
@@ -13,10 +20,11 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
-from minifut.ir.fields import all_fields, is_node, lister_of, per_class
+from minifut.ir.fields import all_fields, is_node, per_class
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
+from minifut.ir.types import I32
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.names import Name, NameSource
@@ -24,35 +32,63 @@ from minifut.names import Name, NameSource
 
 def deduplicate(program: KernelProgram, names: NameSource) -> KernelProgram:
     """The program with each distinct kernel once."""
-    alike: dict[Hashable, list[kc.Kernel]] = {}
-    instead: dict[str, str] = {}
-    kept: list[kc.Kernel] = []
     outlines = [_outline(kernel) for kernel in program.kernels]
     counts = Counter(outlines)
+    groups: dict[Hashable, dict[str, int]] = {}
+    """the numbers of the first failures of equal kernels, by the names of these"""
     for kernel, outline in zip(program.kernels, outlines, strict=True):
-        if counts[outline] == 1:
-            kept.append(kernel)
-            continue
-        others = alike.setdefault((outline, _literals(kernel.body)), [])
-        same = next((other for other in others if same_kernel(other, kernel)), None)
-        if same is None:
-            others.append(kernel)
-            kept.append(kernel)
-        else:
-            instead[kernel.name] = same.name
-    if not instead:
+        contents, first = (
+            contents_of(kernel) if counts[outline] > 1 else (kernel.name, 0)
+        )
+        groups.setdefault(contents, {})[kernel.name] = first
+    if len(groups) == len(program.kernels):
         return program
+    instead = {name: next(iter(group)) for group in groups.values() for name in group}
+    numbered = [g for g in groups.values() if len(set(g.values())) > 1]
+    given = {name: first for group in numbered for name, first in group.items()}
 
-    def renamed(node: Any) -> Any:
-        if isinstance(node, kc.Launch):
-            return replace(node, kernel=instead.get(node.kernel, node.kernel))
-        return map_children(node, renamed)
+    def changed(node: Any) -> Any:
+        if not isinstance(node, kc.Launch):
+            return map_children(node, changed)
+        arguments = node.arguments
+        if node.kernel in given:
+            arguments = (*arguments, Size.constant(given[node.kernel]))
+        return replace(node, kernel=instead[node.kernel], arguments=arguments)
 
-    functions = tuple(map(renamed, program.functions))
-    constants = program.constants and renamed(program.constants)
     return replace(
-        program, kernels=tuple(kept), functions=functions, constants=constants
+        program,
+        kernels=tuple(
+            _numbering(kernel, given[kernel.name], names)
+            if kernel.name in given
+            else kernel
+            for kernel in program.kernels
+            if instead[kernel.name] == kernel.name
+        ),
+        functions=tuple(map(changed, program.functions)),
+        constants=program.constants and changed(program.constants),
     )
+
+
+def _numbering(kernel: kc.Kernel, first: int, names: NameSource) -> kc.Kernel:
+    """The kernel with its failures numbered from what launches pass."""
+    base = kc.Variable(names.fresh("first"), kc.VectorType(I32))
+
+    def changed(node: Any) -> Any:
+        if isinstance(node, kc.Fail):
+            return replace(node, number=node.number - first, base=base)
+        if isinstance(node, kc.Block) and kc.Fail not in kc.classes_in(node):
+            return node
+        return node if isinstance(node, kc.Expression) else map_children(node, changed)
+
+    parameters = (*kernel.parameters, kc.ScalarParameter(base.name, I32))
+    return replace(kernel, parameters=parameters, body=changed(kernel.body))
+
+
+def contents_of(kernel: kc.Kernel) -> tuple[Hashable, int]:
+    """What kernels share that differ only in names and in the number of their first
+    failure; and that number. Tuning parameters keep their names."""
+    key = _Key()
+    return tuple(key.of(getattr(kernel, name)) for name in _COMPARED), key.first or 0
 
 
 _COMPARED = (
@@ -67,95 +103,82 @@ _COMPARED = (
 """what two kernels must share; first what declares names"""
 
 
-def same_kernel(left: kc.Kernel, right: kc.Kernel) -> bool:
-    """Whether two kernels differ only in names. Tuning parameters keep theirs."""
-    pairing = _Pairing()
-    return all(
-        pairing.same(getattr(left, name), getattr(right, name)) for name in _COMPARED
-    )
-
-
-class _Pairing:
-    """Walks two kernels in step; names are paired where they occur first, which is
-    where they are declared."""
+class _Key:
+    """Walks a kernel; names are numbered where they occur first, which is where they
+    are declared, with their types."""
 
     def __init__(self) -> None:
-        self.forward: dict[Name, Name] = {}
-        self.backward: dict[Name, Name] = {}
+        self.numbers: dict[Name, int] = {}
+        self.sizes: dict[Size, Size] = {}
+        self.first: int | None = None
 
-    def same(self, left: Any, right: Any) -> bool:
-        cls = type(left)
-        return cls is type(right) and _comparison(cls)(self, left, right)
+    def of(self, item: Any) -> Hashable:
+        return _part(type(item))(self, item)
 
-    def tuples(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-        return len(left) == len(right) and all(map(self.same, left, right))
+    def items(self, items: tuple[Any, ...]) -> Hashable:
+        return tuple(map(self.of, items))
 
-    def names(self, left: Name, right: Name) -> bool:
-        paired = self.forward.setdefault(left, right) == right
-        return paired and self.backward.setdefault(right, left) == left
+    def name(self, name: Name) -> Hashable:
+        return self.numbers.setdefault(name, len(self.numbers))
 
-    def variables(self, left: kc.Variable, right: kc.Variable) -> bool:
-        types = left.type is right.type or left.type == right.type
-        return types and self.names(left.name, right.name)
+    def variable(self, variable: kc.Variable) -> Hashable:
+        known = self.numbers.get(variable.name)
+        return (variable.type, self.name(variable.name)) if known is None else known
 
-    def memories(self, left: kc.Memory, right: kc.Memory) -> bool:
-        kinds = left.element == right.element and left.space == right.space
-        return kinds and self.names(left.name, right.name)
+    def memory(self, memory: kc.Memory) -> Hashable:
+        known = self.numbers.get(memory.name)
+        if known is None:
+            return memory.element, memory.space, self.name(memory.name)
+        return known
 
-    def literals(self, left: kc.Literal, right: kc.Literal) -> bool:
-        return left.type == right.type and repr(left.value) == repr(right.value)
+    def literal(self, literal: kc.Literal) -> Hashable:
+        return literal.type, repr(literal.value)
 
-    def locals(self, left: kc.LocalParameter, right: kc.LocalParameter) -> bool:
+    def local(self, parameter: kc.LocalParameter) -> Hashable:
         """The count is an argument of the launch."""
-        return self.memories(left.memory, right.memory)
+        return self.memory(parameter.memory)
 
-    def sizes(self, left: Size, right: Size) -> bool:
-        if left.as_name is not None and right.as_name is not None:
-            return self.names(left.as_name, right.as_name)
-        names = left.names() & self.forward.keys()
-        paired = {name: Size.of(self.forward[name]) for name in names}
-        return left.substitute(paired) == right
+    def failure(self, failure: kc.Fail) -> Hashable:
+        if self.first is None:
+            self.first = 0 if failure.base else failure.number
+        number = failure.number - self.first
+        return number, self.of(failure.base), self.of(failure.values), failure.label
+
+    def size(self, size: Size) -> Hashable:
+        if size.as_name is not None:
+            return self.name(size.as_name)
+        if (found := self.sizes.get(size)) is None:
+            known = size.names() & self.numbers.keys()
+            own = {name: Size.of(Name("", -self.numbers[name])) for name in known}
+            found = self.sizes[size] = size.substitute(own)
+        return found
 
 
-Comparison: TypeAlias = Callable[[_Pairing, Any, Any], bool]
+Part: TypeAlias = Callable[[_Key, Any], Hashable]
 
-_COMPARE: dict[type, Comparison] = {
-    tuple: _Pairing.tuples,
-    Name: _Pairing.names,
-    Size: _Pairing.sizes,
-    kc.Variable: _Pairing.variables,
-    kc.Memory: _Pairing.memories,
-    kc.Literal: _Pairing.literals,
-    kc.LocalParameter: _Pairing.locals,
-    kc.DeviceFunction: lambda _, left, right: left is right,
+_PARTS: dict[type, Part] = {
+    tuple: _Key.items,
+    Name: _Key.name,
+    Size: _Key.size,
+    kc.Variable: _Key.variable,
+    kc.Memory: _Key.memory,
+    kc.Literal: _Key.literal,
+    kc.LocalParameter: _Key.local,
+    kc.Fail: _Key.failure,
+    kc.DeviceFunction: lambda _, function: function,
 }
 
 
 @per_class
-def _comparison(cls: type) -> Comparison:
-    """What compares two instances of a class: of nodes, all fields."""
-    if cls in _COMPARE:
-        return _COMPARE[cls]
+def _part(cls: type) -> Part:
+    """What an instance of a class adds to the key: nodes, all of their fields."""
+    if cls in _PARTS:
+        return _PARTS[cls]
     if not is_node(cls):
-        return lambda _, left, right: left is right or bool(left == right)
-    tests = [f"pairing.same(left.{n}, right.{n})" for n in all_fields(cls)]
-    text = f"lambda pairing, left, right: {' and '.join(tests) or True}"
-    made: Comparison = eval(text)
+        return lambda _, item: item
+    fields = [f"key.of(node.{name})" for name in all_fields(cls)]
+    made: Part = eval(f"lambda key, node: (cls, {', '.join(fields)})", {"cls": cls})
     return made
-
-
-def _literals(body: kc.Block) -> Hashable:
-    """All literals in an order: many kernels of a large program differ in nothing else,
-    and are not to be compared in pairs."""
-    found: list[Hashable] = []
-    waiting: list[Any] = [body]
-    while waiting:
-        node = waiting.pop()
-        if type(node) is kc.Literal:
-            found.append((node.type, repr(node.value)))
-        elif (children_of := lister_of(type(node))) is not None:
-            waiting += children_of(node)
-    return tuple(found)
 
 
 def _outline(kernel: kc.Kernel) -> Hashable:

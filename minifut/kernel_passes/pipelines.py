@@ -116,7 +116,9 @@ ALL_PASSES: tuple[Pass, ...] = (
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
-        # first: no other pass has to know of parallel regions
+        # first: the other passes have fewer kernels to change
+        DEDUPLICATE,
+        # no other pass has to know of parallel regions
         INSERT_BARRIERS,
         # early: in the loops that it makes, more accesses are ones of whole vectors
         SPLIT_WRAPPING,
@@ -134,12 +136,13 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         DEVICE_SCALARS,
         # late: a hidden value is one that no pass can say anything of
         HIDE_BEFORE_BARRIERS,
-        # last: what is the same then is the same for the device
+        # again: kernels have been copied, and what differed may be gone
         DEDUPLICATE,
     ),
     # the work-items of a group are its vectors, and hide each other's waiting; their
     # compilers contract nothing by themselves, while that of PoCL does
     "gpu": (
+        DEDUPLICATE,
         INSERT_BARRIERS,
         CONTRACT,
         UNROLL,

@@ -108,8 +108,8 @@ class CPrinter(ExpressionPrinter):
             case kc.UniformExit():
                 self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                 self.uniform_exit()
-            case kc.Fail(number, values, label):
-                self.fail(number, values, label)
+            case kc.Fail():
+                self.fail(statement)
             case kc.Label(name):
                 self.line(f"{name}:;")
             case kc.CallFunction():
@@ -229,17 +229,16 @@ class CPrinter(ExpressionPrinter):
         old = "" if update.old is None else f"{self.primary(update.old)} = "
         self.line(old + text)
 
-    def fail(
-        self, number: int, values: tuple[kc.Expression, ...], label: str | None
-    ) -> None:
-        texts = [self.as_long(value) for value in values[:8]]
-        inner = ", ".join(["failure", str(number), *texts])
+    def fail(self, fail: kc.Fail) -> None:
+        texts = [self.as_long(value) for value in fail.values[:8]]
+        first = f"{self.primary(fail.base)} + " if fail.base else ""
+        inner = ", ".join(["failure", f"{first}{fail.number}", *texts])
         call = f"minifut_fail{len(texts)}({inner});"
         if self.in_function:
             self.line(f"return {call}")
             return
         self.line(call)
-        self.line("return;" if label is None else f"goto {label};")
+        self.line("return;" if fail.label is None else f"goto {fail.label};")
 
     def call(self, call: kc.CallFunction) -> None:
         function = call.function

@@ -17,7 +17,11 @@ among them.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from minifut.ir.node import replace
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_passes.device_scalars.carry import carry_scalars
 from minifut.kernel_passes.device_scalars.emit import Emitter
@@ -29,6 +33,7 @@ from minifut.names import NameSource
 def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelProgram:
     """The program whose kernels load the scalars that the host does not need."""
     kernels = {kernel.name: kernel for kernel in program.kernels}
+    launches = _launches(program)
     functions = []
     for function in program.functions:
         function, joined = join_reads(function, names)
@@ -36,8 +41,18 @@ def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelP
         kernels |= {kernel.name: kernel for kernel in carried.kernels}
         function = carried.function
         plans = plans_of(function, kernels, carried.handed_on)
-        body = Emitter(plans, kernels).block(function.body) if plans else function.body
+        emitter = Emitter(plans, kernels, launches, names)
+        body = emitter.block(function.body) if plans else function.body
         functions.append(replace(function, body=body))
     if tuple(kernels.values()) == program.kernels:
         return program
-    return replace(program, kernels=tuple(kernels.values()), functions=tuple(functions))
+    changed = replace(program, functions=tuple(functions))
+    launched = _launches(changed).keys()
+    kept = tuple(kernel for kernel in kernels.values() if kernel.name in launched)
+    return replace(changed, kernels=kept)
+
+
+def _launches(program: KernelProgram) -> Counter[str]:
+    """How often each kernel is launched, by name."""
+    hosts = [f.body for f in (*program.functions, program.constants) if f is not None]
+    return Counter(n.kernel for h in hosts for n in walk(h) if isinstance(n, kc.Launch))

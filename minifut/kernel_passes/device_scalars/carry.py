@@ -33,6 +33,7 @@ from minifut.kernel_passes.device_scalars.moves import (
     last_move,
     names_in,
     source_of,
+    unused_name,
     without_drops,
 )
 from minifut.kernel_passes.device_scalars.plan import operands_of, plans_of
@@ -258,9 +259,7 @@ class _Carrier:
     def storing(self, type_: ScalarType) -> kc.Kernel:
         """A kernel that stores a scalar."""
         taken = {*self.known, *(kernel.name for kernel in self.kernels)}
-        base, number = f"{self.function.name.base}_store", 0
-        while (name := f"{base}_{number}" if number else base) in taken:
-            number += 1
+        name = unused_name(f"{self.function.name.base}_store", taken)
         value = kc.Variable(self.names.fresh("value"), kc.VectorType(type_))
         to = kc.Memory(self.names.fresh("to"), type_)
         store = kc.Store(to, kc.SizeValue(ZERO), value)

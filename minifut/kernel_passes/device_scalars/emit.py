@@ -4,18 +4,22 @@ kernel scale(xs, s: f32, ys)           kernel scale(xs, total, ys)
   ...                            →       let t: f32 = total[0]
                                          let s: f32 = sqrt_f32(t)
                                          ...
+
+A kernel that is launched elsewhere too stays as it is there: this launch gets a copy.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 from minifut.ir.core import Constant, ScalarOp
 from minifut.ir.node import replace
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, rename_to
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.moves import unused_name
 from minifut.kernel_passes.device_scalars.plan import (
     Definitions,
     DeviceScalars,
@@ -23,17 +27,23 @@ from minifut.kernel_passes.device_scalars.plan import (
     chain_of,
     name_of,
 )
-from minifut.names import Name
+from minifut.names import Name, NameSource
 
 
 class Emitter:
     """Changes a host function, and the kernels that it launches, by the plans."""
 
     def __init__(
-        self, plans: Mapping[int, DeviceScalars], kernels: dict[str, kc.Kernel]
+        self,
+        plans: Mapping[int, DeviceScalars],
+        kernels: dict[str, kc.Kernel],
+        launches: Counter[str],
+        names: NameSource,
     ) -> None:
         self.plans = plans
         self.kernels = kernels
+        self.launches = launches
+        self.names = names
         self.definitions: Definitions = {
             name: definition
             for plan in plans.values()
@@ -68,6 +78,11 @@ class Emitter:
     def launch(self, statement: kc.Launch) -> kc.Launch:
         """The launch, which passes the memories of these scalars."""
         definitions = self.definitions
+        if all(
+            name_of(argument) not in definitions for argument in statement.arguments
+        ):
+            return statement
+        statement = self.unshared(statement)
         passed: dict[Any, Any] = {}
         loaded: dict[Name, kc.Statement] = {}
         memories: dict[Name, kc.Memory] = {}
@@ -95,8 +110,6 @@ class Emitter:
             if parameter.name != name:
                 bound = kc.Variable(parameter.name, kc.VectorType(parameter.type))
                 loaded[bound.name] = kc.Declare(bound, _variable(definitions[name]))
-        if not loaded:
-            return statement
         known = {a.name for a in passed.values() if isinstance(a, kc.Memory)}
         for memory in memories.values():
             if memory.name not in known:
@@ -108,6 +121,22 @@ class Emitter:
         kernel = replace(kernel, parameters=tuple(passed), body=body)
         self.kernels[kernel.name] = kernel
         return replace(statement, arguments=tuple(passed.values()))
+
+    def unshared(self, launch: kc.Launch) -> kc.Launch:
+        """The launch of a kernel that no other one launches. The parameters of a copy
+        have names of their own: those of the host are used in it."""
+        if self.launches[launch.kernel] == 1:
+            return launch
+        self.launches[launch.kernel] -= 1
+        kernel = self.kernels[launch.kernel]
+        own = [
+            p.name if isinstance(p, kc.ScalarParameter) else p.memory.name
+            for p in kernel.parameters
+        ]
+        copy = rename_to(kernel, {name: self.names.like(name) for name in own})
+        copy = replace(copy, name=unused_name(kernel.name, self.kernels))
+        self.kernels[copy.name] = copy
+        return replace(launch, kernel=copy.name)
 
 
 def _variable(definition: kc.HostAssign) -> kc.Variable:

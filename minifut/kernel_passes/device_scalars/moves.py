@@ -1,8 +1,9 @@
-"""Moves at the end of blocks: what a branch gives, or an iteration passes on."""
+"""Moves at the end of blocks: what a branch gives, or an iteration passes on; names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Container, Iterable
 
 from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import own_names, walk
@@ -68,3 +69,9 @@ def names_in(nodes: Iterable[object]) -> set[Name]:
         for inner in walk(node):
             own_names(inner, found)
     return found
+
+
+def unused_name(base: str, taken: Container[str]) -> str:
+    """A name for a kernel: with a number if it is taken."""
+    numbered = (f"{base}_{number}" if number else base for number in itertools.count())
+    return next(name for name in numbered if name not in taken)

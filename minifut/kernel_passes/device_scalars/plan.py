@@ -71,7 +71,6 @@ class _Planner:
         self.results = {r for r in function.results if isinstance(r, Name)}
         self.statements = [n for n in nodes if isinstance(n, kc.HostStatement)]
         self.kernels = kernels
-        self.launches = Counter(n.kernel for n in nodes if isinstance(n, kc.Launch))
         self.assigned = Counter(n.name for n in nodes if isinstance(n, kc.HostAssign))
         self.renamed = Counter[Name](self.results)
         """by how many statements; what results have a name outside"""
@@ -142,9 +141,7 @@ class _Planner:
         match statement:
             case kc.HostAssign(name, _, _) if name in found:
                 return set()
-            case kc.Launch(kernel) if (
-                id(statement) in inside and self.launches[kernel] == 1
-            ):
+            case kc.Launch() if id(statement) in inside:
                 rest = [
                     argument
                     for parameter, argument in arguments_of(self.kernels, statement)

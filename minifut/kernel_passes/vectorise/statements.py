@@ -115,8 +115,8 @@ class Vectoriser:
             case kc.Reassociate(body):
                 inner = kc.Block(tuple(self.block(body.statements)))
                 self.out.append(kc.Reassociate(inner))
-            case kc.Fail(number, values, label):
-                self.fail(number, values, label)
+            case kc.Fail():
+                self.fail(statement)
             case kc.Comment():
                 self.out.append(statement)
             case _:
@@ -187,16 +187,12 @@ class Vectoriser:
         active = [self.lanes.lane(mask, number).differs(0) for number in every]
         return tuple(kc.Branch(active[n], kc.Block((make(n),))) for n in every)
 
-    def fail(
-        self, number: int, values: tuple[kc.Expression, ...], label: str | None
-    ) -> None:
+    def fail(self, fail: kc.Fail) -> None:
         """The first active lane fails, as the first point would."""
-        lanes, vectorised = self.lanes, list(map(self.lanes.vectorise, values))
+        lanes, vectorised = self.lanes, list(map(self.lanes.vectorise, fail.values))
 
         def failure(lane: int) -> kc.Statement:
-            return kc.Fail(
-                number, tuple(lanes.lane(v, lane) for v in vectorised), label
-            )
+            return replace(fail, values=tuple(lanes.lane(v, lane) for v in vectorised))
 
         self.out.extend(self.where_active(failure))
 
