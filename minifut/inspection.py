@@ -1,6 +1,6 @@
 """What a program consists of: its kernels, its versions, and the rules that made them.
 
-    print(prog.explain())             the rules that made each kernel, and refusals
+    print(prog.explain())             rules that made each kernel or declined
     prog.kernels["main_reduced"]      OpenCL C
     for version in prog.versions("main"):
         prog.tuning.update(version.settings)      force it; then call and compare
@@ -60,14 +60,14 @@ def lowered(program: Program, entry: str | None = None) -> CoreProgram:
 
 
 def explain(program: Program) -> str:
-    """The rules that made each kernel, and which refused and why."""
+    """The rules that made each kernel, and which declined and why."""
     from minifut import stages
     from minifut.passes.pipeline import PipelineOptions
     from minifut.rewrite.explain import explain
     from minifut.rewrite.trace import Trace
 
     _, schedule = _origin(program)
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     options = PipelineOptions(trace=trace)
     core = _core(program)
     kernels = stages.to_schedule(stages.to_kernels(core, options), schedule, options)

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from minifut.lowering import pipelines as lowering
+from minifut.passes import pipelines as passes
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "minifut"
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -100,6 +103,22 @@ def test_the_page_lists_all_packages() -> None:
     assert set(imports()) - COMMON - SURFACE == set(ALLOWED)
     for package in COMMON:
         assert imports()[package] <= COMMON
+
+
+def test_the_page_lists_the_passes_in_order() -> None:
+    section = PAGE.read_text().split("## Order of passes")[1]
+    rows = [line.split("|") for line in section.splitlines() if line.startswith("|")]
+    listed = {row[1].strip(): row[2].strip().split(", ") for row in rows[2:7]}
+    assert listed == {
+        level: [step.name for step in steps]
+        for level, steps in {
+            "core": passes.DEFAULT,
+            "core, `cpu`": passes.FOR_SCHEDULE["cpu"],
+            "core, `gpu`": passes.FOR_SCHEDULE["gpu"],
+            "kernel code, `cpu`": lowering.FOR_SCHEDULE["cpu"],
+            "kernel code, `gpu`": lowering.FOR_SCHEDULE["gpu"],
+        }.items()
+    }
 
 
 def test_no_packages_import_each_other() -> None:

@@ -41,7 +41,7 @@ T = TypeVar("T")
 @click.option(
     "--explain",
     is_flag=True,
-    help="Tell how each kernel came about, by the rules that fired, what refused, and "
+    help="List the rules that made each kernel, those that declined, and "
     "what runs on the host.",
 )
 @click.option("--core", is_flag=True, help="Print the core, before any pass.")
@@ -131,7 +131,7 @@ def command(
         dump_after=frozenset(dump_after),
         on_dump=show_dump,
         time=timed,
-        trace=Trace(refusals=True) if explain else None,
+        trace=Trace(declined=True) if explain else None,
     )
     program = run_stages(program, schedule, options, module, clock)
     show_timings(options)

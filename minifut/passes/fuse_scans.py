@@ -49,7 +49,7 @@ from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Declined, Outcome, Refused, rule
+from minifut.rewrite.rule import Decline, Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
 Fold: TypeAlias = SegScan | SegRed
@@ -290,7 +290,7 @@ class _Scan:
         outcome = (replace(statement, pattern=pattern, exp=whole), *after)
         used = free_names(Body(outcome, tuple(self.context.needed)))
         if not used.isdisjoint(self.at_point):
-            raise Refused("a scan is read elsewhere than at its point and its end")
+            raise Decline("a scan is read elsewhere than at its point and its end")
         return outcome
 
     def join(self, member: Stm) -> None:

@@ -114,7 +114,7 @@ def run_step(
     """One step: run it, verify what it made if that is new, note the time."""
     trace = options.trace
     if trace is None and step.traced and debugging("rules"):
-        trace = Trace(refusals=True)
+        trace = Trace(declined=True)
     start = time.perf_counter()
     try:
         if step.traced and trace is not None:

@@ -198,7 +198,7 @@ LAYOUT_CPU = Pass(
     lay_out_for_cpu,
     KERNELS,
     KERNELS,
-    "lay arrays out as kernels of a CPU want them",
+    "lay arrays out as kernels of a CPU access them",
 )
 LAYOUT_GPU = Pass(
     "layout-gpu",
@@ -256,6 +256,7 @@ DEFAULT: tuple[Pass, ...] = (
     ACCUMULATE,
     # before flattening, so that tiles and vectors see interiors without conditions
     SPLIT,
+    # after splitting, which needs no branch at all inside
     SPECULATE,
     FLATTEN,
     # rows of rows become one index; what only flattening read is removed

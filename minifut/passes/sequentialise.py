@@ -71,7 +71,7 @@ def sequentialise(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program without SOACs inside segmented operations."""
-    derivation = None if trace is None else Derivation(trace, refusals=False)
+    derivation = None if trace is None else Derivation(trace, declined=False)
     sequential = _Sequentialiser(names, scope_of(program), derivation=derivation)
     inner = called_in_threads(program)
     if not inner:

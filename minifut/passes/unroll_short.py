@@ -81,7 +81,7 @@ def unroll_short(
         for statement in walk(program)
         if isinstance(statement, Stm) and isinstance(statement.exp, KNOWN)
     }
-    derivation = None if trace is None else Derivation(trace, refusals=False)
+    derivation = None if trace is None else Derivation(trace, declined=False)
     context = StatementContext(names, scope_of(program), known, derivation=derivation)
 
     def unrolled(statement: Stm, most: int) -> tuple[Stm, ...] | None:

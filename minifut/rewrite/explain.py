@@ -1,4 +1,4 @@
-r"""A derivation to read: which rules made each kernel, and which refused and why.
+r"""A derivation to read: which rules made each kernel, and which declined and why.
 
     flatten
       matmul.fut:3:3  product

@@ -50,8 +50,8 @@ class Declined:
     reason: str
 
 
-class Refused(Exception):
-    """Raised anywhere inside a rule, declines it; the message is the reason."""
+class Decline(Exception):
+    """Raised inside a rule that does not apply; the message is the reason."""
 
 
 @immutable
@@ -75,7 +75,7 @@ class Remark:
 
 
 Function: TypeAlias = Callable[[Any, Any], Any]
-"""(node, context) to a rewrite, a refusal or None"""
+"""(node, context) to a rewrite, `Declined` or None"""
 RemarkFunction: TypeAlias = Callable[[Any, Any], Remark]
 """of the node and the context, after the rule fired"""
 Kind: TypeAlias = type | tuple[type, ...]
@@ -108,8 +108,8 @@ class Rule:
             return None
         try:
             return self.function(node, context)
-        except Refused as refusal:
-            return Declined(str(refusal))
+        except Decline as reason:
+            return Declined(str(reason))
 
     def fires(self, node: Any, context: Any) -> bool:
         """Whether the rule applies; then its rewrite is emitted, or its decision

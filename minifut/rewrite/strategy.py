@@ -51,7 +51,7 @@ class Rewriting:
             if outcome is None:
                 continue
             if isinstance(outcome, Declined):
-                self.trace.refuse(rule, statement, outcome.reason)
+                self.trace.decline(rule, statement, outcome.reason)
                 continue
             placed = tuple(_placed(new, statement) for new in outcome)
             self.scope.update(scope_of(*placed))
@@ -66,7 +66,7 @@ def _placed(new: Stm, old: Stm) -> Stm:
 
 
 def first_of(rules: Iterable[Rule], node: Any, context: Any) -> Any:
-    """The outcome of the first rule that does not decline; else the last refusal."""
+    """The outcome of the first rule that does not decline; else the last `Declined`."""
     outcome: Any = None
     for rule in rules:
         outcome = rule(node, context)

@@ -41,10 +41,10 @@ class Step:
 
 @dataclass(slots=True)
 class Trace:
-    """Steps in order; refusals are kept only if `refusals` is set. `stage` and `depth`
-    are those of the steps that come next."""
+    """Steps in order; those of rules that declined are kept only if `declined` is set.
+    `stage` and `depth` are those of the steps that come next."""
 
-    refusals: bool = False
+    declined: bool = False
     steps: list[Step] = field(default_factory=list)
     stage: str = ""
     depth: int = 0
@@ -64,9 +64,9 @@ class Trace:
                  remark.made, remark.parameters)
         )  # fmt: skip
 
-    def refuse(self, rule: Rule, statement: Stm, reason: str) -> None:
-        """Record why a rule declined, if refusals are kept."""
-        if self.refusals:
+    def decline(self, rule: Rule, statement: Stm, reason: str) -> None:
+        """Record why a rule declined, if that is kept."""
+        if self.declined:
             self.steps.append(Step(rule, statement, (), reason, self.depth, self.stage))
 
     def fired(self) -> list[str]:
@@ -77,12 +77,12 @@ class Trace:
 @immutable
 class Derivation:
     """Where a context records steps: a trace, and the statement of the core that is
-    being lowered if the nodes of rules are others. Without `refusals` only rules that
+    being lowered if the nodes of rules are others. Without `declined` only rules that
     fire are recorded."""
 
     trace: Trace
     statement: Stm | None = None
-    refusals: bool = True
+    declined: bool = True
 
     def record(self, rule: Rule, node: Any, context: Any) -> Any:
         """The outcome of a rule, as a step in front of the steps inside it. Those
@@ -98,8 +98,8 @@ class Derivation:
         inside = trace.steps[position:]
         del trace.steps[position:]
         if isinstance(outcome, Declined):
-            if self.refusals and trace.refusals:
-                trace.refuse(rule, self.subject(node, context), outcome.reason)
+            if self.declined and trace.declined:
+                trace.decline(rule, self.subject(node, context), outcome.reason)
         elif outcome is not None:
             made: tuple[Stm, ...] = ()
             if self.statement is None and rule.remark is None:
@@ -120,10 +120,10 @@ class Derivation:
         shown: Stm = node.as_statement(context)
         return shown
 
-    def refuse(self, rule: Rule, reason: str) -> None:
+    def decline(self, rule: Rule, reason: str) -> None:
         """Record why a rule is not even tried, which would cost time."""
         assert self.statement is not None
-        self.trace.refuse(rule, self.statement, reason)
+        self.trace.decline(rule, self.statement, reason)
 
 
 class Recording(Protocol):

@@ -101,7 +101,7 @@ def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
     def plan(finder: stable_partition._Finder) -> object:
         try:
             found.append(function(finder))
-        except stable_partition.Refused as refused:
+        except stable_partition.Decline as refused:
             found.append(str(refused))
             raise
         return found[-1]

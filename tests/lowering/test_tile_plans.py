@@ -29,7 +29,7 @@ def plan_of(text: str) -> str:
     """The plans of the groups of a program."""
     program = parse_program(text)
     verify(program, KERNELS)
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     lower_program(program, "cpu", trace)
     plans = [s for s in trace.steps if s.rule.name == "keep_tiles_in_registers"]
     return "".join(f"{line}\n" for step in plans for line in step.made)

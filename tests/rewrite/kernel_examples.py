@@ -143,7 +143,7 @@ def outcome_of(rule: Rule, written: Written) -> Outcome:
 def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> Outcome:
     """A nest of four points in lanes, if the rule did part of it; else its refusal."""
     statement = Stm((), core.Copy(Constant(True, BOOL)))
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     k.derivation = Derivation(trace, statement)
     made: list[kc.Statement] = []
     with suppress(NotVectorisable):

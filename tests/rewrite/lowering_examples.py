@@ -51,7 +51,7 @@ def program_of_example(example: Example) -> Program:
 
 def complaint(rule: Rule, example: Example) -> str | None:
     """What is wrong with an example; None if it holds."""
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     lowered = to_kernel_code(
         program_of_example(example), schedule_of(rule), PipelineOptions(trace=trace)
     )

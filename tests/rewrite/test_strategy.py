@@ -92,7 +92,7 @@ GIVEN = {p.name: p.type for p in parse("(n: i64, a: i32, xs: [n]i32)", "paramete
 
 def run(strategy: object, text: str = TEXT) -> tuple[core.Body, core.Body, Trace]:
     body = parse(text, "body")
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     after = rewrite(body, strategy, names_after(body), trace, GIVEN)  # type: ignore[arg-type]
     return body, after, trace
 

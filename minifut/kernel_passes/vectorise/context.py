@@ -18,7 +18,7 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, Refused, Remark
+from minifut.rewrite.rule import Decline, Declined, Remark
 from minifut.rewrite.trace import untraced
 
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
@@ -27,7 +27,7 @@ MASKS = "Whole-function vectorization"
 Outcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 
 
-class NotVectorisable(Refused):
+class NotVectorisable(Decline):
     """The body has something that cannot be vectorised; the message says what."""
 
 

@@ -39,7 +39,7 @@ def vectorise_points(k: KernelEditor) -> None:
     if any(map(_is_worth_it, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop))
     elif loops and k.derivation is not None:
-        k.derivation.refuse(vectorise_map, LEFT_TO_DEVICE)
+        k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
 
 
 def _is_worth_it(loop: kc.For) -> bool:
@@ -72,8 +72,8 @@ def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | Non
         return None
     outcome = vectorise_map(loop, loop_context(k))
     if isinstance(outcome, Declined):
-        refusal = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
+        declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
         inside = loops_inside(loop, lambda inner: _vectorised(k, inner))
-        return (refusal, inside)
+        return (declined, inside)
     made: tuple[kc.Statement, ...] = outcome
     return made

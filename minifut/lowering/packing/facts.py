@@ -28,7 +28,7 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.packing.packed_arrays import divide_size
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
-from minifut.rewrite.rule import Refused
+from minifut.rewrite.rule import Decline
 from minifut.rewrite.trace import Derivation
 
 if TYPE_CHECKING:
@@ -93,12 +93,12 @@ class GroupFacts:
         than register nests read, or of a lower rank."""
         layout = self.layouts.get(region.bound.name)
         if layout is None:
-            raise Refused(
+            raise Decline(
                 f"something else than register nests reads the copy of "
                 f"{region.source_name}"
             )
         if len(region.kept) < least_rank:
-            raise Refused(f"the copy of {region.source_name} has one dimension")
+            raise Decline(f"the copy of {region.source_name} has one dimension")
         return layout
 
 

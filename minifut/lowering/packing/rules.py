@@ -20,7 +20,7 @@ from minifut.lowering.packing.facts import (
     Rows,
     Unpacked,
 )
-from minifut.rewrite.rule import Declined, Refused, Remark, decision
+from minifut.rewrite.rule import Decline, Declined, Remark, decision
 from minifut.rewrite.strategy import first_of
 
 
@@ -120,7 +120,7 @@ def panels_of(region: CopyRegion, facts: GroupFacts) -> tuple[int, Size]:
     """The dimension that is packed into panels, and their width."""
     layout = facts.layout(region, least_rank=2)
     if layout.dimension is None or layout.width is None:
-        raise Refused(
+        raise Decline(
             f"register nests do not read the copy of {region.source_name} in vectors"
         )
     return layout.dimension, layout.width

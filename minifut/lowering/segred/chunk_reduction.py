@@ -79,15 +79,15 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
         (distribute_fold_in_blocks, fold, loop_context(k)),
         (split_into_parts, chunk, k),
     )
-    refusals = []
+    declined = []
     for candidate, node, context in tried:
         outcome: Outcome = candidate(node, context)
         if isinstance(outcome, tuple):
             k.statements.extend(outcome)
             return
         if isinstance(outcome, Declined):
-            refusals.append(kc.Comment(f"no {candidate.name}: {outcome.reason}"))
-    k.statements.extend(refusals)
+            declined.append(kc.Comment(f"no {candidate.name}: {outcome.reason}"))
+    k.statements.extend(declined)
 
 
 def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:

@@ -32,7 +32,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
-from minifut.rewrite.rule import Refused
+from minifut.rewrite.rule import Decline
 
 DIGITS = 8
 """the most values of a digit"""
@@ -52,7 +52,7 @@ class ChoiceNeeded(Exception):
 
 
 TRUTHS = Constant(True, BOOL), Constant(False, BOOL)
-UNKNOWN = Refused("a place does not follow from scans of flags")
+UNKNOWN = Decline("a place does not follow from scans of flags")
 
 
 def returned_values(results: Iterable[KernelResult]) -> list[Atom]:
@@ -213,7 +213,7 @@ class AtPoint:
         value = self.value(condition)
         if isinstance(value, bool):
             return value
-        raise Refused("what becomes of a point depends on an unknown condition")
+        raise Decline("what becomes of a point depends on an unknown condition")
 
     def operation(self, name: Name, exp: ScalarOp) -> Known:
         operator, operands = exp.operator, exp.operands
@@ -223,7 +223,7 @@ class AtPoint:
             )
         try:
             found = [self.value(operand) for operand in operands]
-        except Refused:
+        except Decline:
             if operator.result != BOOL:
                 raise
             raise ChoiceNeeded(name, TRUTHS) from None
@@ -270,7 +270,7 @@ class AtPoint:
         linear = all(len(m) == 1 for m, _ in value.terms if m)
         own = value.names() <= self.scope.known.keys()
         if not (own and linear and coefficients <= NARROW_TERMS) or type_.bits < 32:
-            raise Refused("a place may not fit its type")
+            raise Decline("a place may not fit its type")
         self.scope.is_narrow = True
 
 

@@ -40,7 +40,7 @@ from minifut.lowering.segscan.choices import (
     returned_values,
 )
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, Refused, Remark, decision
+from minifut.rewrite.rule import Decline, Declined, Remark, decision
 
 STREAMS = 8
 """the most streams, one for each bit of the mark of a point"""
@@ -158,12 +158,12 @@ class _Finder:
     scope: BodyNames
 
     def plan(self) -> StablePartition:
-        """The streams; Refused if there are none, or something else to do."""
+        """The streams; Decline if there are none, or something else to do."""
         found = self.cases({})
         kinds = list(dict.fromkeys(kind for _, kind in found))
         active = [s for s in kinds if any(s.increments) or _written(s)]
         if not any(map(_written, active)) or len(active) > STREAMS:
-            raise Refused("it has no streams, or too many")
+            raise Decline("it has no streams, or too many")
         self.check(kinds)
         statements = self.operation.body.statements
         invariant = tuple(
@@ -175,7 +175,7 @@ class _Finder:
         scanned = {p.name for p in self.operation.seen} & self.scope.known.keys()
         totals = {p.name for p in self.operation.totals}
         if (needed | free_names(KernelBody(at_point, ()))) & (scanned - totals):
-            raise Refused("a value is made of what was scanned")
+            raise Decline("a value is made of what was scanned")
         cases = tuple(
             ChosenValues(tuple(v.items()), active.index(s) if s in active else None)
             for v, s in found
@@ -190,7 +190,7 @@ class _Finder:
     ) -> list[tuple[dict[Name, Constant], Stream]]:
         """All combinations of choices with what becomes of their points."""
         if len(chosen) > CASES.bit_length():
-            raise Refused("it depends on too many choices")
+            raise Decline("it depends on too many choices")
         case = AtPoint(self.scope, chosen, self.scope.definitions)
         count = self.scope.scanned
         try:
@@ -202,12 +202,12 @@ class _Finder:
         except ChoiceNeeded as choice:
             made = [self.cases({**chosen, choice.name: v}) for v in choice.values]
             if sum(map(len, made)) > CASES:
-                raise Refused("it depends on too many choices") from None
+                raise Decline("it depends on too many choices") from None
             return [*chain(*made)]
         constants = (flag.as_constant for flag in flags)
         increments = tuple(c for c in constants if c is not None)
         if len(increments) < len(flags) or not set(increments) <= {0, 1}:
-            raise Refused("its scans are not of flags")
+            raise Decline("its scans are not of flags")
         kept = tuple(None if (p.as_constant or 0) < 0 else p for p in places)
         return [(chosen, Stream(increments, kept))]
 

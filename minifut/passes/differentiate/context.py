@@ -98,7 +98,7 @@ class Context:
     ) -> None:
         """Enter what a rule did into the trace."""
         if isinstance(outcome, Declined):
-            self.trace.refuse(rule, statement, outcome.reason)
+            self.trace.decline(rule, statement, outcome.reason)
         else:
             self.trace.fire(rule, statement, outcome)
 

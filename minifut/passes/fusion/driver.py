@@ -147,7 +147,7 @@ class _Fuser:
                 fused = self.inside(fused)
                 if not keeps_parallelism(producer, consumer, fused):
                     reason = "it would bury the parallelism inside"
-                    self.fusing.trace.refuse(rule, consumer, reason)
+                    self.fusing.trace.decline(rule, consumer, reason)
                     continue
             self.replace(rule, at, slot, fused)
             return True

@@ -58,14 +58,14 @@ def fuse_neighbours(statement: Stm, context: StatementContext) -> Outcome:
           bins([9], (s), (0.0f32), add_f32), bins([9], (c), (0i64), add_i64),
           \(k: i64, x: f32, at: i64) -> (i64, i64, f32, i64) {k, at, x, 1i64})
     """
-    refusal: Declined | None = None
+    declined: Declined | None = None
     for first in dict.fromkeys(context.definitions.values()):
         refused = _refusal(first, statement)
         joined = None if refused else _joined(first, statement)
         if joined is not None:
             return (joined,)
-        refusal = refusal or refused
-    return refusal
+        declined = declined or refused
+    return declined
 
 
 def _refusal(first: Stm, second: Stm) -> Declined | None:

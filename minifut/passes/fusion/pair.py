@@ -89,7 +89,7 @@ class Fusing:
         context = StatementContext(self.names, self.scope, definitions, needed=needed)
         outcome: Outcome = rule(statement, context)
         if isinstance(outcome, Declined):
-            self.trace.refuse(rule, statement, outcome.reason)
+            self.trace.decline(rule, statement, outcome.reason)
             return None
         return outcome
 

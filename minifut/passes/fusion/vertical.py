@@ -189,13 +189,13 @@ def _kind(exp: Any) -> str:
 
 def _fuse(consumer: Stm, context: StatementContext) -> Outcome:
     """Fuse with the first producer with which it is possible."""
-    refusal: Declined | None = None
+    declined: Declined | None = None
     for producer in producers(consumer, context):
         fused = fuse_pair(producer, consumer, context.needed)
         if isinstance(fused, Stm):
             return (fused,)
-        refusal = refusal or fused
-    return refusal
+        declined = declined or fused
+    return declined
 
 
 def fuse_pair(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm | Declined:

@@ -228,7 +228,7 @@ class _LayoutRewriter:
         *before, kernel = after
         self.emit(*before)
         if not _changes(choice) and isinstance(statement.exp, KERNELS):
-            self.trace.refuse(coalesce_by_transposition, statement, NOTHING_GAINED)
+            self.trace.decline(coalesce_by_transposition, statement, NOTHING_GAINED)
         self.results(kernel, choice)
 
     def results(self, statement: Stm, choice: KernelChoice) -> None:

@@ -111,7 +111,7 @@ def simplify(
     """The program after as many rounds as change something (at most `ROUNDS`). What a
     round leaves as it is, later ones leave out, unless the constants change."""
     scope = scope_of(program)
-    derivation = None if trace is None else Derivation(trace, refusals=False)
+    derivation = None if trace is None else Derivation(trace, declined=False)
     changing = {function.name for function in program.functions}
     invariant: frozenset[Function] = frozenset()
     for _ in range(ROUNDS):

@@ -220,9 +220,9 @@ class _Tiler:
         return Body((choice,), tuple(p.name for p in pattern))
 
     def derived(self, body: Body, steps: tuple[Strategy, ...]) -> Body:
-        """The body after these steps; each refusal that remained is
+        """The body after these steps; each reason that remained is
         noted."""
-        own = Trace(refusals=self.trace.refusals, stage=self.trace.stage)
+        own = Trace(declined=self.trace.declined, stage=self.trace.stage)
         rewriting = Rewriting(self.names, self.scope, own)
         for step in steps:
             body = step(body, rewriting)

@@ -60,7 +60,7 @@ def test_it_becomes_four_kernels_two_of_them_in_the_loop() -> None:
 
 
 def test_the_steps_are_those_of_the_talk() -> None:
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     flattened(trace)
     steps = [step for step in trace.steps if step.stage == "flatten-fully"]
     fired = [step.rule.name for step in steps if step.fired]

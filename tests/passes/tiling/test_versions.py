@@ -41,7 +41,7 @@ def thresholds(program: Program) -> list[str]:
 
 def refusals(text: str) -> list[str]:
     program = to_kernels(text)
-    trace = Trace(refusals=True)
+    trace = Trace(declined=True)
     after = tile(program, names_after(program), trace)
     assert after is program
     assert not trace.fired()
@@ -238,7 +238,7 @@ def test_refusals_have_reasons(text: str, reason: str) -> None:
 
 def test_the_derivation_is_in_the_trace() -> None:
     program = to_kernels(MATMUL)
-    trace = Trace(refusals=True, stage="tile")
+    trace = Trace(declined=True, stage="tile")
     tile(program, names_after(program), trace)
     lines = explain(trace)
     assert lines.index("strip_mine_grid") < lines.index("strip_mine_loop")
