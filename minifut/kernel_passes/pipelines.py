@@ -88,7 +88,6 @@ DEVICE_SCALARS = Pass(
     KERNEL_CODE,
     KERNEL_CODE,
     "leave scalars on the device that only kernels need",
-    traced=False,
 )
 DEDUPLICATE = Pass(
     "deduplicate",
@@ -96,22 +95,6 @@ DEDUPLICATE = Pass(
     KERNEL_CODE,
     KERNEL_CODE,
     "keep one of kernels that differ only in names",
-    traced=False,
-)
-
-ALL_PASSES: tuple[Pass, ...] = (
-    INSERT_BARRIERS,
-    SPLIT_WRAPPING,
-    VECTORISE,
-    CONVERT_CHAINS,
-    IF_CONVERT,
-    PREFETCH,
-    ROW_POINTERS,
-    CONTRACT,
-    UNROLL,
-    DEVICE_SCALARS,
-    HIDE_BEFORE_BARRIERS,
-    DEDUPLICATE,
 )
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
@@ -151,3 +134,4 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         DEDUPLICATE,
     ),
 }
+ALL_PASSES = tuple(dict.fromkeys((*FOR_SCHEDULE["cpu"], *FOR_SCHEDULE["gpu"])))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, Protocol
 
 from minifut.debug import debugging, report
@@ -22,7 +23,7 @@ from minifut.rewrite.explain import explain
 from minifut.rewrite.trace import Trace
 
 PassFunction = Callable[..., Any]
-"""(program, names), and the trace to fill if the pass is `traced`"""
+"""(program, names), and the trace to fill if the pass has rules"""
 DumpFunction = Callable[[str, Any], None]
 
 
@@ -38,15 +39,19 @@ class ProgramForm(Protocol):
 
 @immutable
 class Pass:
-    """`function` turns a program of `reads` into one of `writes`. That of a `traced`
-    pass takes a third argument, `trace: Trace | None`, for the rules that it tries."""
+    """`function` turns a program of `reads` into one of `writes`. That of a pass
+    with rules takes a third argument, `trace: Trace | None`, for what they do."""
 
     name: str
     function: PassFunction
     reads: ProgramForm
     writes: ProgramForm
     summary: str
-    traced: bool = True
+
+    @property
+    def traced(self) -> bool:
+        """Whether the function takes a trace."""
+        return "trace" in signature(self.function).parameters
 
 
 @immutable

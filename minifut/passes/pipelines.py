@@ -22,7 +22,13 @@ from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
-from minifut.passes.pipeline import Pass, PipelineOptions, run_step, run_steps
+from minifut.passes.pipeline import (
+    Pass,
+    PassFunction,
+    PipelineOptions,
+    run_step,
+    run_steps,
+)
 from minifut.passes.place_results import place_results
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.remove_checks.driver import remove_checks
@@ -35,6 +41,15 @@ from minifut.passes.tiling.driver import tile
 from minifut.passes.unroll_short import unroll_short
 from minifut.suggestions import nearest
 
+
+def _on_soacs(name: str, function: PassFunction, summary: str) -> Pass:
+    return Pass(name, function, SOACS, SOACS, summary)
+
+
+def _on_kernels(name: str, function: PassFunction, summary: str) -> Pass:
+    return Pass(name, function, KERNELS, KERNELS, summary)
+
+
 DIFFERENTIATE = Pass(
     "differentiate",
     differentiate,
@@ -42,70 +57,50 @@ DIFFERENTIATE = Pass(
     SOACS,
     "replace derivatives of functions by what computes them",
 )
-INLINE = Pass(
+INLINE = _on_soacs(
     "inline",
     inline,
-    SOACS,
-    SOACS,
     "put function bodies in the place of calls",
-    traced=False,
 )
-LOOP_OVER_RECURSION = Pass(
+LOOP_OVER_RECURSION = _on_soacs(
     "loop-over-recursion",
     loop_over_recursion,
-    SOACS,
-    SOACS,
     "turn SOACs that call recursive functions into loops of the host",
-    traced=False,
 )
-SIMPLIFY = Pass(
+SIMPLIFY = _on_soacs(
     "simplify",
     simplify,
-    SOACS,
-    SOACS,
     "fold, share, hoist and drop what is not needed",
 )
-REMOVE_CHECKS = Pass(
+REMOVE_CHECKS = _on_soacs(
     "remove-checks",
     remove_checks,
-    SOACS,
-    SOACS,
     "drop checks, clamps and branches that the facts of their place decide",
 )
-FUSE = Pass("fuse", fuse, SOACS, SOACS, "make one SOAC of producers and consumers")
-UNROLL_SHORT = Pass(
+FUSE = _on_soacs("fuse", fuse, "make one SOAC of producers and consumers")
+UNROLL_SHORT = _on_soacs(
     "unroll-short",
     unroll_short,
-    SOACS,
-    SOACS,
     "write out SOACs of few elements in functions of SOACs",
 )
-SIMPLIFY_KERNELS = Pass(
+SIMPLIFY_KERNELS = _on_kernels(
     "simplify-kernels",
     simplify,
-    KERNELS,
-    KERNELS,
     "simplify segmented operations",
 )
-SPLIT = Pass(
+SPLIT = _on_soacs(
     "split",
     split_index_sets,
-    SOACS,
-    SOACS,
     "split maps that select by position into an interior and borders",
 )
-SPECULATE = Pass(
+SPECULATE = _on_soacs(
     "speculate",
     speculate,
-    SOACS,
-    SOACS,
     "compute both sides of short branches where all elements exist that these read",
 )
-ACCUMULATE = Pass(
+ACCUMULATE = _on_soacs(
     "accumulate",
     accumulate,
-    SOACS,
-    SOACS,
     "make maps, reductions and histograms of updates of accumulators",
 )
 FLATTEN = Pass(
@@ -129,111 +124,60 @@ FLATTEN_FULLY = Pass(
     KERNELS,
     "exploit all regular parallelism, without versions",
 )
-TILE = Pass(
+TILE = _on_kernels(
     "tile",
     tile,
-    KERNELS,
-    KERNELS,
     "offer versions of kernels whose groups work on tiles",
 )
-PLACE_RESULTS = Pass(
+PLACE_RESULTS = _on_kernels(
     "place-results",
     place_results,
-    KERNELS,
-    KERNELS,
     "update arrays within the versions whose results they take",
 )
-SEQUENTIALISE = Pass(
+SEQUENTIALISE = _on_kernels(
     "sequentialise",
     sequentialise,
-    KERNELS,
-    KERNELS,
     "turn SOACs in threads into loops",
 )
-SHORT_CIRCUIT = Pass(
+SHORT_CIRCUIT = _on_kernels(
     "short-circuit",
     short_circuit,
-    KERNELS,
-    KERNELS,
     "let loops write their results where updates would put them",
 )
-COMPARE_UNSIGNED = Pass(
+COMPARE_UNSIGNED = _on_kernels(
     "compare-unsigned",
     compare_unsigned,
-    KERNELS,
-    KERNELS,
     "compare an index with both of its bounds at once",
 )
-CHECK_LOOPS_FIRST = Pass(
+CHECK_LOOPS_FIRST = _on_kernels(
     "check-loops-first",
     check_loops_first,
-    KERNELS,
-    KERNELS,
     "check indices that grow by one at both ends of their loop",
 )
-UNSWITCH_CPU = Pass(
+UNSWITCH_CPU = _on_kernels(
     "unswitch-cpu",
     unswitch_for_cpu,
-    KERNELS,
-    KERNELS,
     "copy loops for the versions that a CPU's default parameters choose",
 )
-UNSWITCH_GPU = Pass(
+UNSWITCH_GPU = _on_kernels(
     "unswitch-gpu",
     unswitch_for_gpu,
-    KERNELS,
-    KERNELS,
     "copy loops for the versions that a GPU's default parameters choose",
 )
-FUSE_SCANS = Pass(
+FUSE_SCANS = _on_kernels(
     "fuse-scans",
     fuse_scans,
-    KERNELS,
-    KERNELS,
     "make scans and sums part of the maps that scatter by them",
-    traced=True,
 )
-LAYOUT_CPU = Pass(
+LAYOUT_CPU = _on_kernels(
     "layout-cpu",
     lay_out_for_cpu,
-    KERNELS,
-    KERNELS,
     "lay arrays out as kernels of a CPU access them",
 )
-LAYOUT_GPU = Pass(
+LAYOUT_GPU = _on_kernels(
     "layout-gpu",
     lay_out_for_gpu,
-    KERNELS,
-    KERNELS,
     "lay arrays out so that neighbouring threads of a GPU access neighbours in memory",
-)
-
-ALL_PASSES: tuple[Pass, ...] = (
-    DIFFERENTIATE,
-    LOOP_OVER_RECURSION,
-    INLINE,
-    SIMPLIFY,
-    REMOVE_CHECKS,
-    FUSE,
-    UNROLL_SHORT,
-    ACCUMULATE,
-    SPLIT,
-    SPECULATE,
-    FLATTEN,
-    FLATTEN_MODERATELY,
-    FLATTEN_FULLY,
-    SIMPLIFY_KERNELS,
-    TILE,
-    PLACE_RESULTS,
-    SEQUENTIALISE,
-    SHORT_CIRCUIT,
-    COMPARE_UNSIGNED,
-    CHECK_LOOPS_FIRST,
-    UNSWITCH_CPU,
-    UNSWITCH_GPU,
-    LAYOUT_CPU,
-    LAYOUT_GPU,
-    FUSE_SCANS,
 )
 
 DEFAULT: tuple[Pass, ...] = (
@@ -292,6 +236,12 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }
 """what follows the pipeline, for each schedule apart"""
+
+ALL_PASSES: tuple[Pass, ...] = tuple(
+    dict.fromkeys(
+        (*DEFAULT, *MODERATE, *FULL, *FOR_SCHEDULE["cpu"], *FOR_SCHEDULE["gpu"])
+    )
+)
 
 
 def run_pipeline(

@@ -37,7 +37,7 @@ def crash(program: Program, names: NameSource) -> Program:
 
 
 def made(*functions: Callable[..., Any]) -> list[Pass]:
-    return [Pass(f.__name__, f, SOACS, SOACS, "", traced=False) for f in functions]
+    return [Pass(f.__name__, f, SOACS, SOACS, "") for f in functions]
 
 
 @pytest.mark.parametrize("topics", ["", "verify"])
