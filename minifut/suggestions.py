@@ -26,14 +26,14 @@ def nearest(
     return f"did you mean {' or '.join(repr(prefix + other) for other in close)}?"
 
 
-def nearest_or_all(name: str, known: Iterable[str], likeness: float = 0.4) -> str:
+def nearest_or_all(name: str, known: Iterable[str]) -> str:
     """The nearest name, or what names there are."""
     names = sorted(known)
     if not names:
         return "there are none"
     more = ", ..." if len(names) > MOST_LISTED else ""
     listed = f"there are: {', '.join(names[:MOST_LISTED])}{more}"
-    return nearest(name, names, likeness) or listed
+    return nearest(name, names, 0.4) or listed
 
 
 def unknown(what: str, name: str, known: Iterable[str]) -> str:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
     from minifut.program import EntryPoint, Program
 
+MOST_LINES = 30
+"""of a message"""
 SET_ASIDE = frozenset({"disable", "notest"})
 
 
@@ -315,8 +317,9 @@ def _trace(error: Exception) -> str:
     return "".join(last).strip()
 
 
-def _shorten(text: str, most: int = 30) -> str:
+def _shorten(text: str) -> str:
     lines = text.split("\n")
-    if len(lines) <= most:
+    if len(lines) <= MOST_LINES:
         return text
-    return "\n".join([*lines[:most], f"... ({len(lines) - most} more lines)"])
+    left = len(lines) - MOST_LINES
+    return "\n".join([*lines[:MOST_LINES], f"... ({left} more lines)"])

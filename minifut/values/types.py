@@ -110,11 +110,10 @@ def parse_shaped(text: str) -> ShapedType:
     return limited(ShapedType(found[2], sizes))
 
 
-def limited(type_: ShapedType, where: str = "") -> ShapedType:
+def limited(type_: ShapedType) -> ShapedType:
     """The type itself, unless its values would be too large to handle."""
     if type_.bytes > MAXIMAL_BYTES or any(n >= 1 << 62 for n in type_.shape):
-        at = f"{where}: " if where else ""
         raise UsageError(
-            f"{at}a value of type {type_} is larger than {MAXIMAL_BYTES >> 30} GiB"
+            f"a value of type {type_} is larger than {MAXIMAL_BYTES >> 30} GiB"
         )
     return type_

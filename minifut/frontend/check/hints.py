@@ -165,9 +165,8 @@ def conversion(expected: Type, actual: Type) -> str | None:
     return None
 
 
-def number_wanted(actual: Type, is_float: bool, argument: str) -> str | None:
-    """For an expression where a number of some kind is required; `argument` as
-    written."""
+def number_required(actual: Type, is_float: bool) -> str | None:
+    """For an expression where a number of some kind is required."""
     match actual:
         case Array():
             return (

@@ -60,17 +60,11 @@ def as_index(work: Work, leaf: Leaf) -> Leaf:
 def element_at(work: Work, array: Value, index: Leaf) -> Value:
     """`array[index]`, known to be in bounds."""
     assert isinstance(array, ArrayValue)
-    return pick(work, array.element, (index.atom,), 1, ())
+    return pick(work, array.element, (index.atom,))
 
 
-def pick(
-    work: Work,
-    element: Value,
-    slice_: tuple[Atom | DimSlice, ...],
-    taken: int,
-    prefix: tuple[Size, ...],
-) -> Value:
-    """Each leaf sliced in its outer `taken` dimensions."""
+def pick(work: Work, element: Value, slice_: tuple[Atom | DimSlice, ...]) -> Value:
+    """Each leaf sliced in its outer dimensions."""
     if not slice_:  # `x[]`, also of what is no array
         return element
 
@@ -90,7 +84,7 @@ def index(
     for _ in parts:
         assert isinstance(element, ArrayValue)
         element = element.element
-    result = pick(work, element, slice_, len(parts), ())
+    result = pick(work, element, slice_)
     for length in reversed(lengths):
         result = ArrayValue(length, result)
     return result
@@ -140,7 +134,7 @@ def _resolve_slice(work: Work, part: Slice, size: Size) -> tuple[DimSlice, list[
         length = stop - start
         conditions = []
         if not work.mode.unsafe:
-            conditions = _plain_conditions(work, part, start, stop, size)
+            conditions = _plain_conditions(work, start, stop, size)
             work.assume_natural(length)
         return DimSlice(work.size_leaf(start).atom, length, one.atom), conditions
     if part.start is None and part.stop is None and step.atom == Constant(-1, I64):
@@ -149,9 +143,7 @@ def _resolve_slice(work: Work, part: Slice, size: Size) -> tuple[DimSlice, list[
     return _strided(work, part, step, size)
 
 
-def _plain_conditions(
-    work: Work, part: Slice, start: Size, stop: Size, size: Size
-) -> list[Leaf]:
+def _plain_conditions(work: Work, start: Size, stop: Size, size: Size) -> list[Leaf]:
     """0 <= start <= stop <= size, without what is known."""
     conditions = []
     if not checks.never_negative(work, start):

@@ -124,22 +124,19 @@ def larger(left: kc.Expression, right: kc.Expression) -> kc.Expression:
 
 @contextmanager
 def each_work_unit(
-    k: KernelBuilder, partition: Partition, sizes: tuple[Size, ...], step: int = 1
+    k: KernelBuilder, partition: Partition, sizes: tuple[Size, ...]
 ) -> Iterator[tuple[kc.Variable, MultiIndex, kc.Expression]]:
     """The loop of a group over its work units: gives the number of the unit, its
-    indices in the space of units (`sizes`), and the end of the group's units.
-
-    With a step other than 1 the caller increments the indices."""
+    indices in the space of units (`sizes`), and the end of the group's units."""
     group = k.named(k.identity("get_global_id"), "group")
     k.thread = (group, partition.groups)
     each, units = k.size_value(partition.per_group), k.size_value(partition.units)
     begin = k.named(group * each, "begin")
     end = k.named(smaller(begin + each, units), "end")
     index = MultiIndex(k, sizes, begin)
-    with k.loop("unit", end, begin, step) as unit:
+    with k.loop("unit", end, begin) as unit:
         yield unit, index, end
-        if step == 1:
-            index.increment()
+        index.increment()
 
 
 def chunk_bounds(

@@ -8,8 +8,6 @@ A kernel that mentions one of them is built again where its value changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from minifut.ir import kernels
 from minifut.ir.core import Atom
 from minifut.ir.sizes import Size
@@ -46,6 +44,6 @@ class BuildConstants:
         if size.names() and self.covers(size):
             self.sizes[name] = size
 
-    def covers(self, size: Size, others: Mapping[Name, object] | None = None) -> bool:
-        """Whether a size is known when kernels are built, where `others` are, too."""
-        return self.parameters.keys() | (others or {}).keys() >= size.names()
+    def covers(self, size: Size) -> bool:
+        """Whether a size is known when kernels are built."""
+        return self.parameters.keys() >= size.names()

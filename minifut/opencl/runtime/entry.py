@@ -84,7 +84,7 @@ class Converter:
         try:
             found = open_value(value, given, value.name, opaque)
         except WrongValue as error:
-            self._wrong(value, error.path, error.given, error.expected, error.why)
+            self._wrong(error.path, error.given, error.expected, error.why)
         for leaf, (inner, path) in zip(value.leaves, found, strict=True):
             if isinstance(inner, _Opened):
                 leaves.append(inner.leaf)
@@ -114,7 +114,7 @@ class Converter:
         self, value: Value, given: Any, path: str, sizes: Sizes
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
-            self._wrong(value, path, given, f"an opaque value of type {value.text}")
+            self._wrong(path, given, f"an opaque value of type {value.text}")
         if given.program != self.program or not fits(value.leaves, given):
             raise ArgumentError(
                 f"{self.entry.name}: argument {path}: the opaque value belongs to "
@@ -163,26 +163,26 @@ class Converter:
         if not isinstance(given, list | tuple | range):
             if isinstance(given, str | int | float | np.generic | Opaque):
                 text = "; use text.encode() for bytes" if isinstance(given, str) else ""
-                self._wrong(value, path, given, f"an array ({value.text})", text)
+                self._wrong(path, given, f"an array ({value.text})", text)
             try:
                 return numpy_view(given)
             except NoView as reason:
                 expected = f"an array ({value.text})"
-                self._wrong(value, path, given, expected, f": {reason}")
+                self._wrong(path, given, expected, f": {reason}")
         try:
             array = np.array(given)
         except ValueError:
             hint = (
                 "; rows of different lengths must be padded, or given as one flat array"
             )
-            self._wrong(value, path, given, f"a regular array ({value.text})", hint)
+            self._wrong(path, given, f"a regular array ({value.text})", hint)
         if array.size == 0:
             return array.astype(dtype)
         if not np.can_cast(array.dtype, dtype, "same_kind") or array.dtype.kind == "O":
             self._check_kind(value, array, dtype, path, given)
         converted = array.astype(dtype)
         if dtype.kind in "iu" and not np.array_equal(converted, array):
-            self._wrong(value, path, given, f"numbers that fit {dtype.name}")
+            self._wrong(path, given, f"numbers that fit {dtype.name}")
         return converted
 
     def _check_kind(
@@ -190,7 +190,7 @@ class Converter:
     ) -> None:
         if not (array.dtype.kind == "i" and dtype.kind == "u"):
             hint = astype_hint(array.dtype, dtype, given)
-            self._wrong(value, path, array, value.text, hint)
+            self._wrong(path, array, value.text, hint)
 
     def _check_array(
         self,
@@ -246,7 +246,7 @@ class Converter:
                 info = np.iinfo(dtype)
                 if info.min <= number <= info.max:
                     return number
-                self._wrong(value, path, given, f"from {info.min} to {info.max}")
+                self._wrong(path, given, f"from {info.min} to {info.max}")
         elif kind == "f":
             number_like = isinstance(given, float | int | np.integer | np.floating)
             if number_like and not isinstance(given, bool):
@@ -254,11 +254,9 @@ class Converter:
                     return dtype.type(given)
         elif isinstance(given, bool | np.bool_):
             return bool(given)
-        self._wrong(value, path, given, value.text)
+        self._wrong(path, given, value.text)
 
-    def _wrong(
-        self, value: Value, path: str, given: Any, expected: str, why: str = ""
-    ) -> Any:
+    def _wrong(self, path: str, given: Any, expected: str, why: str = "") -> Any:
         raise ArgumentError(
             f"{self.entry.name}: argument {path}: expected {expected}, got "
             f"{describe(given)}{why}"

@@ -28,22 +28,16 @@ class Dependences:
     carried: tuple[Name, ...]
 
 
-def dependences_of(
-    above: Sequence[Stm], wanted: Iterable[Name], dear: Iterable[Name] = ()
-) -> Dependences:
-    """What code that uses the `wanted` names needs of the statements `above` it; the
-    values of `expensive` names are always carried."""
+def dependences_of(above: Sequence[Stm], wanted: Iterable[Name]) -> Dependences:
+    """What code that uses the `wanted` names needs of the statements `above` it."""
     needed = set(wanted)
-    always = set(dear)
     again: list[Stm] = []
     carried: list[Name] = []
     for statement in reversed(above):
-        own = [p.name for p in statement.pattern]
-        used = [name for name in own if name in needed]
+        used = [p.name for p in statement.pattern if p.name in needed]
         if not used:
             continue
-        again_ = is_cheap(statement) and not has_effects(statement.exp)
-        if again_ and always.isdisjoint(own):
+        if is_cheap(statement) and not has_effects(statement.exp):
             again.append(statement)
             needed |= free_names(statement)
         else:

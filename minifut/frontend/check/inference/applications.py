@@ -88,7 +88,7 @@ def _argument_hint(
     demand = state.solver.demand(inner)
     if isinstance(demand, OneOf):
         is_float = demand.names == FLOATS
-        return hints.number_wanted(own, is_float, written)
+        return hints.number_required(own, is_float)
     return hints.conversion(wanted, given) or hints.float_literal(wanted, written)
 
 

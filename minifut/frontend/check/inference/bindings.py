@@ -84,9 +84,7 @@ def _lambda(state: Inference, node: syntax.Lambda) -> Type:
     return function_type(node.parameters, result)
 
 
-def bind_to_value(
-    state: Inference, pattern: syntax.Pattern, value: Type, location: Location
-) -> None:
+def bind_to_value(state: Inference, pattern: syntax.Pattern, value: Type) -> None:
     """Match a pattern with a value and bring its names into scope."""
     type_ = infer_pattern(state, pattern)
     try:
@@ -137,7 +135,7 @@ def _let(state: Inference, node: syntax.Let) -> None:
     for size in node.sizes:
         size.name_resolved = state.bind(size.name, I64)
     state.level += 1
-    bind_to_value(state, node.pattern, value, node.location)
+    bind_to_value(state, node.pattern, value)
     state.level += 1
 
 
@@ -181,7 +179,7 @@ def _loop(state: Inference, node: syntax.Loop) -> Type:
         case syntax.ForLess():
             bound = require(state, node.form.bound, INTEGERS, "a loop bound")
             node.form.name_resolved = state.bind(node.form.name, bound)
-            bind_to_value(state, node.pattern, initial, node.location)
+            bind_to_value(state, node.pattern, initial)
         case syntax.ForIn(_, pattern, array):
             refuse_repeated((pattern,))
             element = state.free(node.location, "")
@@ -192,10 +190,10 @@ def _loop(state: Inference, node: syntax.Loop) -> Type:
                 found,
                 "A for-in loop goes through an array, cannot unify",
             )
-            bind_to_value(state, pattern, element, node.location)
-            bind_to_value(state, node.pattern, initial, node.location)
+            bind_to_value(state, pattern, element)
+            bind_to_value(state, node.pattern, initial)
         case syntax.While(_, condition):
-            bind_to_value(state, node.pattern, initial, node.location)
+            bind_to_value(state, node.pattern, initial)
             require(state, condition, ("bool",), "the condition of a loop")
     state.level += 1
     body = infer(state, node.body)
@@ -244,7 +242,7 @@ def _match(state: Inference, node: syntax.Match) -> Type:
     for case in node.cases:
         mark = state.scope.mark()
         refuse_repeated((case.pattern,))
-        bind_to_value(state, case.pattern, scrutinee, case.location)
+        bind_to_value(state, case.pattern, scrutinee)
         body = infer(state, case.body)
         state.scope.restore(mark)
         if first is None:

@@ -87,7 +87,7 @@ def _let(state: Sizing, node: syntax.Let) -> None:
     metas = bind_let_sizes(state, node.sizes)
     state.level += 1
     size_pattern(state, node.pattern, state.normal_type(value), metas)
-    refuse_useless_sizes(state, node.sizes, node.pattern)
+    refuse_useless_sizes(node.sizes, node.pattern)
     bind_names(state, node.pattern)
     state.level += 1
 

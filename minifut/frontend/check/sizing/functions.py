@@ -146,7 +146,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
     )
     result = state.normal_type(body if declared is None else declared)
     exts = _computed_inside(state, node.parameters, result)
-    refuse_inner_sizes(state, None, normalised(state, node.parameters))
+    refuse_inner_sizes(None, normalised(state, node.parameters))
     state.level = level
     return function_type(state, node.parameters, result, exts)
 
@@ -225,7 +225,7 @@ def size_definition(
     type_ = state.normal_type(found if declared is None else declared)
     if declared is None:
         type_ = plain(type_)
-    refuse_inner_sizes(state, name, normalised(state, parameters))
+    refuse_inner_sizes(name, normalised(state, parameters))
     type_ = unknown_to_one_name(state, type_, location)
     done = generalise(state, name, names, parameters, type_, location)
     state.level = level

@@ -62,9 +62,9 @@ def _loop(state: Sizing, node: syntax.Loop) -> Type:
             work.enter()
             size(state, condition)
     body = state.normal_type(size(state, node.body))
-    variant = work.settle(body)
+    work.settle(body)
     state.level = level
-    return work.leave(variant)
+    return work.leave()
 
 
 class _Loop:
@@ -100,7 +100,7 @@ class _Loop:
         bind_names(self.state, self.node.pattern)
         self.state.level += 1
 
-    def settle(self, body: Type) -> list[int]:
+    def settle(self, body: Type) -> None:
         """Step 2: which sizes vary."""
         state, node = self.state, self.node
         assert node.pattern.type is not None
@@ -131,7 +131,6 @@ class _Loop:
         again = map_type(plain(node.pattern.type), _keep, self._loosened_names)
         purpose = "matching loop body to pattern"
         expect(state, node.body.location, purpose, again, body, LOOP_BODY)
-        return variant
 
     def _follow_links(self) -> None:
         """Know the sizes of the parameter by the metas that now stand for them."""
@@ -226,7 +225,7 @@ class _Loop:
             assert part.type is not None
             part.type = state.normal_type(part.type)
 
-    def leave(self, variant: list[int]) -> Type:
+    def leave(self) -> Type:
         """Steps 3 and 4: the initial value, and the type of the whole."""
         state, node = self.state, self.node
         assert node.pattern.type is not None and node.initial is not None

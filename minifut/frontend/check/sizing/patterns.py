@@ -149,7 +149,7 @@ def _types_in(pattern: syntax.Pattern) -> list[Type]:
 
 
 def refuse_useless_sizes(
-    state: Sizing, sizes: tuple[syntax.SizeParam, ...], pattern: syntax.Pattern
+    sizes: tuple[syntax.SizeParam, ...], pattern: syntax.Pattern
 ) -> None:
     """Each size bound by a `let` must be read off the bound value."""
     if not sizes:
@@ -178,7 +178,7 @@ def refuse_useless_sizes(
 
 
 def refuse_inner_sizes(
-    state: Sizing, name: str | None, parameters: tuple[syntax.Pattern, ...]
+    name: str | None, parameters: tuple[syntax.Pattern, ...]
 ) -> None:
     """A parameter's type may mention only what a caller can see."""
     from minifut.frontend.check.inference.patterns import parameter_name
