@@ -3,7 +3,7 @@
     plan = plan_of(prog.total, "n")      which SOACs run on chunks, and how results of
     print(plan)                          chunks are combined
 
-`spread`     which arrays are in chunks, from their types.
+`chunked`     which arrays are in chunks, from their types.
 `locality`   which statements do on each chunk what they do on the whole.
 `folds`      reductions and histograms, and how their results are combined.
 `filters`    filters, recognised in what they became.

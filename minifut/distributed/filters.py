@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.locality import check_elementwise
-from minifut.distributed.spread import Spread
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import (
     Atom,
@@ -55,7 +55,7 @@ class Filter:
         return (self.scan, self.count, self.scatter, *self.cuts)
 
 
-def find_filters(statements: Sequence[Stm], spread: Spread) -> list[Filter]:
+def find_filters(statements: Sequence[Stm], chunked: ChunkedSizes) -> list[Filter]:
     """All filters of chunks among the statements."""
     defined = {p.name: s for s in statements for p in s.pattern}
     cuts: dict[int, list[Stm]] = {}
@@ -67,13 +67,15 @@ def find_filters(statements: Sequence[Stm], spread: Spread) -> list[Filter]:
                 cuts.setdefault(id(scatter), []).append(statement)
     found = []
     for group in cuts.values():
-        made = _filter(group, defined, spread)
+        made = _filter(group, defined, chunked)
         if made is not None:
             found.append(made)
     return found
 
 
-def _filter(cuts: Sequence[Stm], defined: Definitions, spread: Spread) -> Filter | None:
+def _filter(
+    cuts: Sequence[Stm], defined: Definitions, chunked: ChunkedSizes
+) -> Filter | None:
     """The filter whose results these are; None if it is something else."""
     first: Index = cuts[0].exp  # type: ignore[assignment]
     scatter = defined[first.array]
@@ -81,7 +83,7 @@ def _filter(cuts: Sequence[Stm], defined: Definitions, spread: Spread) -> Filter
     at = first.slice[0]
     assert isinstance(at, DimSlice)
     count = at.length.as_name
-    if count is None or count not in defined or spread.factors(exp.width) is None:
+    if count is None or count not in defined or chunked.factors(exp.width) is None:
         return None
     offsets = _offsets_of_count(defined[count])
     scan = None if offsets is None else defined.get(offsets)
@@ -191,17 +193,17 @@ def _counts(scan: Stm, flag: Name | None, offset: Name) -> bool:
 
 
 def on_chunk(
-    found: Filter, spread: Spread, names: NameSource
+    found: Filter, chunked: ChunkedSizes, names: NameSource
 ) -> tuple[tuple[Stm, ...], Name]:
     """What a chunk does, with the program's names for the results, and the name of the
     number of elements that it keeps, which is the size of the results there."""
     exp = found.scan.exp
     assert isinstance(exp, Screma) and isinstance(found.scatter.exp, Scatter)
-    check_elementwise(exp.function, spread)
-    check_elementwise(found.scatter.exp.function, spread)
-    build = Builder(names, spread.scope, found.scan.location)
+    check_elementwise(exp.function, chunked)
+    check_elementwise(found.scatter.exp.function, chunked)
+    build = Builder(names, chunked.scope, found.scan.location)
     renamed = rename(found.scan, names)
-    spread.scope.update(scope_of(renamed))
+    chunked.scope.update(scope_of(renamed))
     build.append(renamed)
     fresh = dict(
         zip(
@@ -210,13 +212,13 @@ def on_chunk(
             strict=True,
         )
     )
-    whole = build.size_atom(spread.on_chunk(exp.width))
+    whole = build.size_atom(chunked.on_chunk(exp.width))
     empty = build.op("eq", whole, i64(0))
     inner = build.nested()
     last = inner.index(fresh[found.offsets], inner.sub(whole, i64(1)))
     count = build.let(If(empty, Body((), (i64(0),)), inner.finish(last)), "count")
     scatter = substitute(rename(found.scatter, names), fresh)
-    spread.scope.update(scope_of(scatter))
+    chunked.scope.update(scope_of(scatter))
     build.append(scatter)
     places = {
         old.name: new.name

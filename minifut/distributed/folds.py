@@ -23,8 +23,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from minifut.distributed.chunked import ChunkedSizes, Undistributable
 from minifut.distributed.locality import check_elementwise, is_local
-from minifut.distributed.spread import Spread, Undistributable
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Lambda, Param, Replicate, Stm
 from minifut.ir.node import divided, replace
@@ -56,19 +56,21 @@ class ChunkFold:
     afterwards: tuple[Stm, ...] = ()
 
 
-def as_fold(statement: Stm, spread: Spread, names: NameSource) -> ChunkFold | None:
+def as_fold(
+    statement: Stm, chunked: ChunkedSizes, names: NameSource
+) -> ChunkFold | None:
     """The statement as a fold; None if it is none."""
     match statement.exp:
-        case Screma() as exp if spread.factors(exp.width) is not None:
+        case Screma() as exp if chunked.factors(exp.width) is not None:
             if exp.scans or not exp.reduces:
                 return None
-            check_elementwise(exp.function, spread)
+            check_elementwise(exp.function, chunked)
             results = [parameter.name for parameter in statement.pattern]
             return ChunkFold((statement,), combinations_of(exp.reduces, results))
-        case Hist() as exp if spread.factors(exp.width) is not None:
-            return _histogram(statement, exp, spread, names)
+        case Hist() as exp if chunked.factors(exp.width) is not None:
+            return _histogram(statement, exp, chunked, names)
         case Screma() as exp if not exp.folds:
-            return _mapped_folds(statement, exp, spread, names)
+            return _mapped_folds(statement, exp, chunked, names)
     return None
 
 
@@ -83,17 +85,17 @@ def combinations_of(
 
 
 def _histogram(
-    statement: Stm, exp: Hist, spread: Spread, names: NameSource
+    statement: Stm, exp: Hist, chunked: ChunkedSizes, names: NameSource
 ) -> ChunkFold | None:
     """Chunks begin with neutral elements; the destinations are combined at the end."""
-    check_elementwise(exp.function, spread)
-    build = Builder(names, spread.scope, statement.location)
-    after = Builder(names, spread.scope, statement.location)
+    check_elementwise(exp.function, chunked)
+    build = Builder(names, chunked.scope, statement.location)
+    after = Builder(names, chunked.scope, statement.location)
     operators, combinations = [], []
     pattern: list[Param] = []
     results = iter(statement.pattern)
     for operator in exp.operators:
-        if any(spread.factors(size) for size in operator.shape):
+        if any(chunked.factors(size) for size in operator.shape):
             raise Undistributable("the bins of this histogram are in chunks")
         empty = [
             build.let(Replicate(operator.shape, neutral), "bins")
@@ -102,7 +104,7 @@ def _histogram(
         operators.append(replace(operator, destinations=tuple(empty)))
         wanted = [next(results) for _ in empty]
         partial = [Param(names.like(p.name), p.type) for p in wanted]
-        add_parameters(spread.scope, partial)
+        add_parameters(chunked.scope, partial)
         pattern += partial
         combined = Combination(
             tuple(p.name for p in partial), operator.operator, operator.shape
@@ -175,17 +177,17 @@ def _enter(build: Builder, statement: Stm) -> None:
 
 
 def _mapped_folds(
-    statement: Stm, exp: Screma, spread: Spread, names: NameSource
+    statement: Stm, exp: Screma, chunked: ChunkedSizes, names: NameSource
 ) -> ChunkFold | None:
     """A map whose body ends in a fold and returns its results only."""
     body = exp.function.body
     if not body.statements:
         return None
     last = body.statements[-1]
-    inner = as_fold(last, spread, names)
+    inner = as_fold(last, chunked, names)
     if inner is None or inner.afterwards:
         return None
-    if not all(is_local(before, spread) for before in body.statements[:-1]):
+    if not all(is_local(before, chunked) for before in body.statements[:-1]):
         return None
     results = [parameter.name for parameter in last.pattern]
     inside = set(bound_names(exp.function))
@@ -215,7 +217,7 @@ def _mapped_folds(
 
 
 def split_maps(
-    statements: Sequence[Stm], spread: Spread, names: NameSource
+    statements: Sequence[Stm], chunked: ChunkedSizes, names: NameSource
 ) -> list[Stm]:
     """Statements in which folds are last in the maps around them."""
     made: list[Stm] = []
@@ -223,21 +225,21 @@ def split_maps(
         exp = statement.exp
         splits = (
             isinstance(exp, Screma)
-            and spread.factors(exp.width) is None
-            and spread.touches(statement)
-            and not is_local(statement, spread)
+            and chunked.factors(exp.width) is None
+            and chunked.touches(statement)
+            and not is_local(statement, chunked)
         )
-        made += split_map(statement, spread, names) if splits else [statement]
+        made += split_map(statement, chunked, names) if splits else [statement]
     return made
 
 
-def split_map(statement: Stm, spread: Spread, names: NameSource) -> list[Stm]:
+def split_map(statement: Stm, chunked: ChunkedSizes, names: NameSource) -> list[Stm]:
     """The map of what comes up to the first fold, and the SOAC of what comes after."""
     exp: Screma = statement.exp  # type: ignore[assignment]
     body = exp.function.body
-    inner = split_maps(body.statements, spread, names)
+    inner = split_maps(body.statements, chunked, names)
     at = next(
-        (i for i, s in enumerate(inner) if as_fold(s, spread, names) is not None), None
+        (i for i, s in enumerate(inner) if as_fold(s, chunked, names) is not None), None
     )
     if at is None:
         return [statement]
@@ -259,18 +261,18 @@ def split_map(statement: Stm, spread: Spread, names: NameSource) -> list[Stm]:
         ([p.name for p in last.pattern], first),
     ):
         if group:
-            expanded = _expand(exp, group, statements, spread, names, statement)
+            expanded = _expand(exp, group, statements, chunked, names, statement)
             made.append(expanded)
             arrays += [p.name for p in expanded.pattern]
-            parameters += [Param(name, spread.scope[name]) for name in group]
+            parameters += [Param(name, chunked.scope[name]) for name in group]
     used = free_names(after)
     pairs = [(a, p) for a, p in zip(arrays, parameters, strict=True) if p.name in used]
     function = Lambda(tuple(p for _, p in pairs), after, exp.function.results)
     new = replace(exp, arrays=tuple(a for a, _ in pairs), function=function)
     renamed = rename(new, names)
-    spread.scope.update(scope_of(renamed))
+    chunked.scope.update(scope_of(renamed))
     rest_of_it = replace(statement, exp=renamed)
-    return [*made, *split_maps([rest_of_it], spread, names)]
+    return [*made, *split_maps([rest_of_it], chunked, names)]
 
 
 def _with_body(statement: Stm, exp: Screma, body: Body) -> Stm:
@@ -282,23 +284,23 @@ def _expand(
     exp: Screma,
     results: Sequence[Name],
     statements: Sequence[Stm],
-    spread: Spread,
+    chunked: ChunkedSizes,
     names: NameSource,
     statement: Stm,
 ) -> Stm:
     """The map over the same arrays that gives these names of its body."""
-    types = tuple(spread.scope[name] for name in results)
+    types = tuple(chunked.scope[name] for name in results)
     inside = set(bound_names(exp.function))
     for type_ in types:
         if isinstance(type_, AccType) or size_names(type_) & inside:
             raise Undistributable("a value in the map around it has a varying size")
     body = Body(tuple(statements), tuple(results))
     function = rename(Lambda(exp.function.parameters, body, types), names)
-    spread.scope.update(scope_of(function))
+    chunked.scope.update(scope_of(function))
     pattern = tuple(
         Param(names.like(name), array_of(type_, (exp.width,)))
         for name, type_ in zip(results, types, strict=True)
     )
-    add_parameters(spread.scope, pattern)
+    add_parameters(chunked.scope, pattern)
     new = Screma(exp.width, exp.arrays, (), (), function)
     return Stm(pattern, new, statement.attributes, statement.location)

@@ -13,10 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
+from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.folds import Combination, lifted
 from minifut.distributed.phases import HostLoop, Phase, Prefix
 from minifut.distributed.plan import FromTheLeft, Once, OnChunks, Repeat, Step, Tree
-from minifut.distributed.spread import Spread
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Body,
@@ -49,7 +49,7 @@ from minifut.names import Name, NameSource
 class Functions:
     """Makes functions; `made` are those so far, with their entry points."""
 
-    spread: Spread
+    chunked: ChunkedSizes
     names: NameSource
     constants: frozenset[Name]
     chunk_start: Name
@@ -58,7 +58,7 @@ class Functions:
     def steps(self, phases: Sequence[Phase], wanted: Iterable[Name]) -> list[Step]:
         """The steps of phases, which give at least the names that are wanted."""
         groups = _groups(phases)
-        needs = [_needs(group, self.spread) for group in groups]
+        needs = [_needs(group, self.chunked) for group in groups]
         steps: list[Step] = []
         known = set(wanted)
         for at, group in enumerate(groups):
@@ -120,11 +120,13 @@ class Functions:
         if not results and not any(not s.pattern for s in statements):
             return None
         body: object = Body(tuple(statements), tuple(results))
-        scope = dict(self.spread.scope)
+        scope = dict(self.chunked.scope)
         if on_chunk:
             statements = self._shifted(statements)
-            body = self.spread.on_chunk(Body(tuple(statements), tuple(results)))
-            scope = {name: self.spread.on_chunk(type_) for name, type_ in scope.items()}
+            body = self.chunked.on_chunk(Body(tuple(statements), tuple(results)))
+            scope = {
+                name: self.chunked.on_chunk(type_) for name, type_ in scope.items()
+            }
             scope.update(scope_of(body))
         assert isinstance(body, Body)
         name = f"{kind}_{len(self.made)}"
@@ -136,7 +138,7 @@ class Functions:
     ) -> tuple[str, tuple[str, ...]]:
         """The function of two partial results of each, first all of the left and then
         all of the right, and what it needs."""
-        scope = self.spread.scope
+        scope = self.chunked.scope
         build = Builder(self.names, scope)
         right = [name for made in combinations for name in made.names]
         left = [Param(self.names.like(name), scope[name]) for name in right]
@@ -221,8 +223,8 @@ class Functions:
         made: list[Stm] = []
         for statement in statements:
             exp = map_children(statement.exp, self._shift_inside)
-            if isinstance(exp, Iota) and self.spread.factors(exp.length):
-                build = Builder(self.names, self.spread.scope, statement.location)
+            if isinstance(exp, Iota) and self.chunked.factors(exp.length):
+                build = Builder(self.names, self.chunked.scope, statement.location)
                 build.append(replace(statement, exp=self._shift(build, exp)))
                 made += build.statements
             else:
@@ -235,7 +237,7 @@ class Functions:
         return map_children(node, self._shift_inside)
 
     def _shift(self, build: Builder, exp: Iota) -> Iota:
-        factors = self.spread.factors(exp.length)
+        factors = self.chunked.factors(exp.length)
         assert factors is not None
         start = build.mul(self.chunk_start, build.size_atom(factors[1]))
         first: object = start
@@ -268,12 +270,12 @@ def _groups(phases: Sequence[Phase]) -> list[object]:
     return found
 
 
-def _needs(group: object, spread: Spread) -> set[Name]:
+def _needs(group: object, chunked: ChunkedSizes) -> set[Name]:
     """The names that a step takes from others."""
     match group:
         case _Statements(statements, on_chunk):
             body = Body(tuple(statements), ())
-            return free_names(spread.on_chunk(body) if on_chunk else body)
+            return free_names(chunked.on_chunk(body) if on_chunk else body)
         case tuple() as combinations:
             needed: set[Name] = set()
             for made in combinations:
@@ -281,9 +283,9 @@ def _needs(group: object, spread: Spread) -> set[Name]:
                 needed.update(*(size.names() for size in made.widths))
             return needed
         case Prefix(combination, start, _):
-            return {*_needs((combination,), spread), *start}
+            return {*_needs((combination,), chunked), *start}
         case HostLoop(loop, initial, body, results, _):
-            inner = [_needs(part, spread) for part in _groups(body)]
+            inner = [_needs(part, chunked) for part in _groups(body)]
             form = loop.form
             needed = {*initial, *results}.union(*inner)
             if isinstance(form, ForLoop) and isinstance(form.bound, Name):

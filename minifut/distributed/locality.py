@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.distributed.spread import Spread, Undistributable, located
+from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
 from minifut.ir import core
 from minifut.ir.core import Body, Constant, DimSlice, Lambda, Stm
 from minifut.ir.scope import array_type
@@ -22,56 +22,56 @@ from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.soacs import Hist, Scatter, Screma
 
 
-def check_local(statement: Stm, spread: Spread) -> None:
+def check_local(statement: Stm, chunked: ChunkedSizes) -> None:
     """Raises `Undistributable` if the statement does not work chunk by chunk."""
     try:
-        if spread.touches(statement):
+        if chunked.touches(statement):
             for parameter in statement.pattern:
-                spread.axis(parameter.type)
-            RULES.get(type(statement.exp), _unknown)(statement.exp, spread)
+                chunked.axis(parameter.type)
+            RULES.get(type(statement.exp), _unknown)(statement.exp, chunked)
     except Undistributable as problem:
         raise located(problem, statement) from None
 
 
-def is_local(statement: Stm, spread: Spread) -> bool:
+def is_local(statement: Stm, chunked: ChunkedSizes) -> bool:
     """Whether `check_local` is content."""
     try:
-        check_local(statement, spread)
+        check_local(statement, chunked)
     except Undistributable:
         return False
     return True
 
 
-def check_body(body: Body, spread: Spread) -> None:
+def check_body(body: Body, chunked: ChunkedSizes) -> None:
     """All statements of a body."""
     for statement in body.statements:
-        check_local(statement, spread)
+        check_local(statement, chunked)
 
 
-def check_elementwise(function: Lambda, spread: Spread) -> None:
+def check_elementwise(function: Lambda, chunked: ChunkedSizes) -> None:
     """The function of a map over chunks reads its element and nothing in chunks."""
     for statement in function.body.statements:
-        if spread.touches(statement):
+        if chunked.touches(statement):
             raise Undistributable(
                 "each element needs more than the chunk that it is in",
                 statement.location,
             )
 
 
-def _screma(exp: Screma, spread: Spread) -> None:
-    if spread.factors(exp.width) is None:
+def _screma(exp: Screma, chunked: ChunkedSizes) -> None:
+    if chunked.factors(exp.width) is None:
         for function in (exp.function, *(fold.operator for fold in exp.folds)):
-            check_body(function.body, spread)
+            check_body(function.body, chunked)
     elif exp.folds:
         raise Undistributable("a reduction or scan of the chunks, inside of something")
     else:
-        check_elementwise(exp.function, spread)
+        check_elementwise(exp.function, chunked)
 
 
-def _index(exp: core.Index | core.Update, spread: Spread) -> None:
-    shape = array_type(exp.array, spread.scope).shape
+def _index(exp: core.Index | core.Update, chunked: ChunkedSizes) -> None:
+    shape = array_type(exp.array, chunked.scope).shape
     for size, at in zip(shape, exp.slice, strict=False):
-        if spread.factors(size) and not is_whole(at, size):
+        if chunked.factors(size) and not is_whole(at, size):
             raise Undistributable(f"{exp.array.base} is indexed across its chunks")
 
 
@@ -87,65 +87,65 @@ def is_whole(at: object, size: Size) -> bool:
     )
 
 
-def _reshape(exp: core.Reshape, spread: Spread) -> None:
+def _reshape(exp: core.Reshape, chunked: ChunkedSizes) -> None:
     """What precedes the chunked dimension is the same before and after."""
-    old = array_type(exp.array, spread.scope).shape
-    if _before(old, spread) != _before(exp.shape, spread):
+    old = array_type(exp.array, chunked.scope).shape
+    if _before(old, chunked) != _before(exp.shape, chunked):
         raise Undistributable("elements of one chunk would come into another")
 
 
-def _before(shape: tuple[Size, ...], spread: Spread) -> Size | None:
+def _before(shape: tuple[Size, ...], chunked: ChunkedSizes) -> Size | None:
     for at, size in enumerate(shape):
-        if spread.factors(size):
+        if chunked.factors(size):
             return product(shape[:at]) if at else ONE
     return None
 
 
-def _concat(exp: core.Concat, spread: Spread) -> None:
+def _concat(exp: core.Concat, chunked: ChunkedSizes) -> None:
     for array in exp.arrays:
-        if spread.axis(spread.scope[array]) == exp.dimension:
+        if chunked.axis(chunked.scope[array]) == exp.dimension:
             raise Undistributable("arrays in chunks are joined end to end")
 
 
-def _branches(exp: core.If | core.Match, spread: Spread) -> None:
+def _branches(exp: core.If | core.Match, chunked: ChunkedSizes) -> None:
     for body in exp.branches:
-        check_body(body, spread)
+        check_body(body, chunked)
 
 
-def _loop(exp: core.Loop, spread: Spread) -> None:
+def _loop(exp: core.Loop, chunked: ChunkedSizes) -> None:
     for parameter in exp.parameters:
-        spread.axis(parameter.type)
-    check_body(exp.body, spread)
+        chunked.axis(parameter.type)
+    check_body(exp.body, chunked)
 
 
-def _scratch(exp: core.Scratch | core.Replicate, spread: Spread) -> None:
+def _scratch(exp: core.Scratch | core.Replicate, chunked: ChunkedSizes) -> None:
     for size in exp.shape:
-        spread.factors(size)
+        chunked.factors(size)
 
 
-def _iota(exp: core.Iota, spread: Spread) -> None:
-    factors = spread.factors(exp.length)
-    if factors is not None and next(iter(spread.sizes)) != factors[0]:
+def _iota(exp: core.Iota, chunked: ChunkedSizes) -> None:
+    factors = chunked.factors(exp.length)
+    if factors is not None and next(iter(chunked.sizes)) != factors[0]:
         raise Undistributable("positions in what a filter left are not known")
 
 
-def _always(exp: object, spread: Spread) -> None:
+def _always(exp: object, chunked: ChunkedSizes) -> None:
     """Works chunk by chunk if its types do."""
 
 
-def _hist(exp: Hist, spread: Spread) -> None:
+def _hist(exp: Hist, chunked: ChunkedSizes) -> None:
     raise Undistributable("a histogram of the chunks, inside of something")
 
 
-def _scatter(exp: Scatter, spread: Spread) -> None:
+def _scatter(exp: Scatter, chunked: ChunkedSizes) -> None:
     raise Undistributable("a scatter may write to any chunk")
 
 
-def _unknown(exp: object, spread: Spread) -> None:
+def _unknown(exp: object, chunked: ChunkedSizes) -> None:
     raise Undistributable(f"{type(exp).__name__} of an array in chunks")
 
 
-RULES: dict[type, Callable[[Any, Spread], None]] = {
+RULES: dict[type, Callable[[Any, ChunkedSizes], None]] = {
     Screma: _screma,
     Hist: _hist,
     Scatter: _scatter,

@@ -255,7 +255,7 @@ def _whole(value: Any, type_: ValueType) -> Pick:
 def distribute(
     entry: EntryPoint, *, over: str, chunk_bytes: int = CHUNK_BYTES
 ) -> Distributed:
-    """The entry point with one of its sizes spread over a cluster of dask.
+    """The entry point with one of its sizes split over a cluster of dask.
 
         step = minifut.dask.distribute(prog.step, over="n")
         print(step.plan)

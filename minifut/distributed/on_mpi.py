@@ -140,6 +140,6 @@ class OverRanks:
 def distribute(
     entry: EntryPoint, *, over: str, comm: Any, chunk_bytes: int = CHUNK_BYTES
 ) -> OverRanks:
-    """The entry point with one of its sizes spread over the ranks of a communicator;
+    """The entry point with one of its sizes split over the ranks of a communicator;
     errors as for `minifut.dask.distribute`."""
     return OverRanks(plan_of(entry, over), entry, comm, chunk_bytes)

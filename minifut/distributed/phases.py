@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from minifut.distributed import filters
+from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
 from minifut.distributed.folds import (
     ChunkFold,
     Combination,
@@ -30,7 +31,6 @@ from minifut.distributed.folds import (
     split_maps,
 )
 from minifut.distributed.locality import check_elementwise, check_local, is_local
-from minifut.distributed.spread import Spread, Undistributable, located
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, Copy, If, Lambda, Loop, Param, Stm
 from minifut.ir.node import replace
@@ -77,8 +77,8 @@ class Phase:
 class Scheduler:
     """Puts the statements of a body into phases."""
 
-    def __init__(self, spread: Spread, names: NameSource, chunk: Name) -> None:
-        self.spread = spread
+    def __init__(self, chunked: ChunkedSizes, names: NameSource, chunk: Name) -> None:
+        self.chunked = chunked
         self.names = names
         self.chunk = chunk
         self.phases: list[Phase] = [Phase()]
@@ -88,13 +88,15 @@ class Scheduler:
 
     def body(self, body: Body) -> tuple[Name, ...]:
         """All statements; the names of the results."""
-        statements = split_maps(body.statements, self.spread, self.names)
-        found = filters.find_filters(statements, self.spread)
+        statements = split_maps(body.statements, self.chunked, self.names)
+        found = filters.find_filters(statements, self.chunked)
         last = {id(f.cuts[-1]): f for f in found}
         inside = self._only_in_filters(found, statements, body)
         chunk_sizes = {f.count.pattern[0].name: f for f in found}
         for name in chunk_sizes:
-            self.spread = self.spread.and_also(name, self._number(f"{name.base}_chunk"))
+            self.chunked = self.chunked.and_also(
+                name, self._number(f"{name.base}_chunk")
+            )
         for statement in statements:
             if id(statement) in last:
                 self._filter(last[id(statement)])
@@ -133,21 +135,21 @@ class Scheduler:
         self._now_ready(statements, number)
         for statement in statements:
             for parameter in statement.pattern:
-                if not self.spread.is_spread(parameter.name):
+                if not self.chunked.is_chunked(parameter.name):
                     self.ready[parameter.name] = number + 1
 
     def _now_ready(self, statements: Sequence[Stm], number: int) -> None:
         for statement in statements:
-            self.spread.scope.update(scope_of(statement))
+            self.chunked.scope.update(scope_of(statement))
             self.ready.update((p.name, number) for p in statement.pattern)
 
     def _builder(self, statement: Stm | None) -> Builder:
         place = None if statement is None else statement.location
-        return Builder(self.names, self.spread.scope, place)
+        return Builder(self.names, self.chunked.scope, place)
 
     def _number(self, base: str) -> Name:
         name = self.names.fresh(base)
-        self.spread.scope[name] = I64
+        self.chunked.scope[name] = I64
         return name
 
     # --- statements ---
@@ -159,22 +161,22 @@ class Scheduler:
             raise located(problem, statement) from None
 
     def _place(self, statement: Stm) -> None:
-        spread, exp = self.spread, statement.exp
+        chunked, exp = self.chunked, statement.exp
         number = max(self.checked, self.when(statement))
-        if not spread.touches(statement):
+        if not chunked.touches(statement):
             self.once((statement,), number)
             if isinstance(exp, Assert):
                 self.checked = number
-        elif is_local(statement, spread):
+        elif is_local(statement, chunked):
             self.on_chunks((statement,), number)
-        elif isinstance(exp, Screma) and exp.scans and spread.factors(exp.width):
+        elif isinstance(exp, Screma) and exp.scans and chunked.factors(exp.width):
             self._scan(statement, exp, number)
-        elif (fold := as_fold(statement, spread, self.names)) is not None:
+        elif (fold := as_fold(statement, chunked, self.names)) is not None:
             self._fold(fold, number)
         elif isinstance(exp, Loop):
             self._loop(statement, exp, number)
         else:
-            check_local(statement, spread)
+            check_local(statement, chunked)
 
     def _fold(self, fold: ChunkFold, number: int) -> None:
         self.on_chunks(fold.on_chunk, number)
@@ -186,7 +188,7 @@ class Scheduler:
     def _scan(self, statement: Stm, exp: Screma, number: int) -> None:
         """The chunk's own scan, its last element, and the same after what stands
         before the chunk."""
-        check_elementwise(exp.function, self.spread)
+        check_elementwise(exp.function, self.chunked)
         count = sum(len(scan.neutral) for scan in exp.scans)
         scanned = statement.pattern[:count]
         own = tuple(Param(self.names.like(p.name), p.type) for p in scanned)
@@ -203,9 +205,9 @@ class Scheduler:
             begin = [start.let(Copy(atom), "neutral") for atom in scan.neutral]
             offsets = [self.names.fresh("before") for _ in totals]
             add_parameters(
-                self.spread.scope,
+                self.chunked.scope,
                 [
-                    Param(o, self.spread.scope[t])
+                    Param(o, self.chunked.scope[t])
                     for o, t in zip(offsets, totals, strict=True)
                 ],
             )
@@ -235,7 +237,7 @@ class Scheduler:
         neutral: Sequence[Atom],
     ) -> tuple[Name, ...]:
         """The last row of each array of a chunk; neutral if it has none."""
-        size = build.size_atom(self.spread.on_chunk(exp.width))
+        size = build.size_atom(self.chunked.on_chunk(exp.width))
         empty = build.op("eq", size, i64(0))
         inner = build.nested()
         last = inner.sub(size, i64(1))
@@ -245,10 +247,10 @@ class Scheduler:
 
     def _filter(self, found: filters.Filter) -> None:
         number = max(self.checked, *(self.when(s.exp) for s in found.statements[:1]))
-        statements, count = filters.on_chunk(found, self.spread, self.names)
+        statements, count = filters.on_chunk(found, self.chunked, self.names)
         whole = found.count.pattern[0].name
         build = self._builder(found.scan)
-        build.bind((Param(self.spread.sizes[whole], build.type(count)),), Copy(count))
+        build.bind((Param(self.chunked.sizes[whole], build.type(count)),), Copy(count))
         partial = build.let(Copy(count), "kept")
         add = build.function(
             build.types((count, count)), lambda inner, a, b: inner.add(a, b)
@@ -280,8 +282,8 @@ class Scheduler:
 
     def _loop(self, statement: Stm, exp: Loop, number: int) -> None:
         for parameter in exp.parameters:
-            self.spread.axis(parameter.type)
-        inner = Scheduler(self.spread, self.names, self.chunk)
+            self.chunked.axis(parameter.type)
+        inner = Scheduler(self.chunked, self.names, self.chunk)
         results = inner.body(exp.body)
         initial = tuple(self.as_name(atom) for atom in exp.initial)
         pattern = tuple(p.name for p in statement.pattern)

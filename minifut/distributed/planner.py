@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from minifut.distributed.chunked import (
+    ChunkedSizes,
+    Undistributable,
+    distribution_error,
+)
 from minifut.distributed.functions import Functions
 from minifut.distributed.phases import Scheduler
 from minifut.distributed.plan import InputSize, Plan
 from minifut.distributed.rematerialise import rematerialised
-from minifut.distributed.spread import Spread, Undistributable, refusal
 from minifut.errors import Source, UsageError
 from minifut.ir.core import Function, Param, Program
 from minifut.ir.entries import Entry, EntryType
@@ -60,7 +64,7 @@ def _planned(source: Source, device: str | None, name: str, over: str) -> Plan:
         if problem.location is None:  # it is about a parameter
             declared = (e.location for e in checked.entries if e.name == name)
             problem.location = next(declared, None)
-        raise refusal(problem, over) from None
+        raise distribution_error(problem, over) from None
     kernels = stages.to_kernels(draft.program)
     text = stages.to_host_module(kernels, device_kind(device), name)
     return replace(draft.plan, module=LoadedModule(text, device))
@@ -92,20 +96,20 @@ def plan_core(program: Program, name: str, over: str) -> Draft:
     chunk, start = names.fresh(f"{over}_chunk"), names.fresh(f"{over}_start")
     scope = scope_of(program)
     scope.update({chunk: I64, start: I64})
-    spread = Spread({whole: chunk}, scope)
+    chunked = ChunkedSizes({whole: chunk}, scope)
     for parameter in inputs:
-        spread.axis(parameter.type)
-    scheduler = Scheduler(spread, names, chunk)
+        chunked.axis(parameter.type)
+    scheduler = Scheduler(chunked, names, chunk)
     results = scheduler.body(function.body)
     results = results[len(results) - sum(r.count for r in entry.results) :]
-    spread = scheduler.spread
+    chunked = scheduler.chunked
     constants = frozenset(p.name for s in program.constants for p in s.pattern)
-    functions = Functions(spread, names, constants, start)
+    functions = Functions(chunked, names, constants, start)
     steps = functions.steps(rematerialised(scheduler.phases, {}), results)
     axes = {
         str(n): axis
         for n, type_ in scope.items()
-        if spread.is_spread(n) and (axis := spread.axis(type_)) is not None
+        if chunked.is_chunked(n) and (axis := chunked.axis(type_)) is not None
     }
     made = Program(
         tuple(e for _, e in functions.made),

@@ -1,6 +1,6 @@
 """Which arrays are in chunks, read from their types.
 
-A size variable of the entry point is spread over the cluster, and with it every array
+A size variable of the entry point is split over the cluster, and with it every array
 with a dimension of that size: `xss: [d][n]f32` is in chunks along dimension 1. On a
 chunk the same array has the chunk's size there, which is another variable:
 
@@ -36,7 +36,7 @@ class Undistributable(MinifutError):
         self.location = location
 
 
-def refusal(problem: Undistributable, over: str) -> CompileError:
+def distribution_error(problem: Undistributable, over: str) -> CompileError:
     """The error that users see."""
     return CompileError(
         problem.location,
@@ -58,15 +58,15 @@ class _LocalSizes(Replacer):
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """The spread sizes of a program, each with the name of its chunk's size, and the
+class ChunkedSizes:
+    """The chunked sizes of a program, each with the name of its chunk's size, and the
     types of all names."""
 
     sizes: Mapping[Name, Name]
     scope: Scope
 
     def factors(self, size: Size) -> tuple[Name, Size] | None:
-        """The spread size n and c where the size is n * c; None if none is in it.
+        """The chunked size n and c where the size is n * c; None if none is in it.
         Raises `Undistributable` for any other form."""
         if self.sizes.keys().isdisjoint(size.names()):
             return None
@@ -92,7 +92,7 @@ class Spread:
             )
         return axes[0] if axes else None
 
-    def is_spread(self, name: Name) -> bool:
+    def is_chunked(self, name: Name) -> bool:
         """Whether the array of that name is in chunks (in whatever form)."""
         type_ = self.scope.get(name)
         shape = () if type_ is None else shape_of(type_)
@@ -101,7 +101,7 @@ class Spread:
     def touches(self, node: object) -> bool:
         """Whether it reads or makes anything in chunks. A computation with the number
         alone does not."""
-        if any(self.is_spread(name) for name in used_names(node)):
+        if any(self.is_chunked(name) for name in used_names(node)):
             return True
         return self.on_chunk(node) is not node
 
@@ -112,9 +112,9 @@ class Spread:
         made: T = replacer.mixed(node)
         return made
 
-    def and_also(self, whole: Name, part: Name) -> Spread:
-        """With one more spread size."""
-        return Spread({**self.sizes, whole: part}, self.scope)
+    def and_also(self, whole: Name, part: Name) -> ChunkedSizes:
+        """With one more chunked size."""
+        return ChunkedSizes({**self.sizes, whole: part}, self.scope)
 
 
 def _no_multiple(size: Size) -> Undistributable:
