@@ -8,7 +8,8 @@ Going through the body in order, a statement that holds parallelism is passed to
 rules in the nest so far, and its results are read back from arrays that hold them for
 each point (array expansion). Cheap statements are done again wherever they are needed;
 scalars that are the same at all points move to the host. All else gathers until the
-next parallel statement needs it and then runs in a kernel with one thread per point. A
+next parallel statement needs it and then runs in a kernel with one thread per point. Of
+rows that are rearranged or reshaped nothing is left but a view of the whole. A
 value of varying size cannot be expanded: what needs it stays in the same thread.
 
 Checks are never done again: they run in the kernel of what gathered.
@@ -18,7 +19,17 @@ Source: "Regular flattening", G6 (distribution), with G1 for what gathers.
 
 from __future__ import annotations
 
-from minifut.ir.core import Assert, Atom, Body, Constant, Index, Param, Stm
+from minifut.ir.core import (
+    Assert,
+    Atom,
+    Body,
+    Constant,
+    Index,
+    Param,
+    Rearrange,
+    Reshape,
+    Stm,
+)
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, substitute
@@ -69,7 +80,8 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
         return None
     parameters = {parameter.name for parameter in exp.function.parameters}
     inside = exp.function.body.statements
-    if not any_exploitable(inside, nest.bound | parameters):
+    views = inside and all(isinstance(s.exp, Rearrange | Reshape) for s in inside)
+    if not views and not any_exploitable(inside, nest.bound | parameters):
         return NOTHING_INSIDE
     index = context.fresh_index("i")
     outer, body = nest.over(index, exp.width, exp.arrays, exp.function)

@@ -10,6 +10,7 @@ let ys = if outer then <first> else
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from minifut.ir.core import Body, If, Iota, Stm
 from minifut.ir.host_bodies import host_statements
@@ -146,7 +147,12 @@ class _Groups:
 def gains(statements: Iterable[Stm], depth: int) -> bool:
     """Whether a kernel shares out more than the points of the outer maps."""
     return any(
-        not isinstance(s.exp, SegMap) or len(s.exp.space.sizes) > depth
-        for s in host_statements(statements)
-        if isinstance(s.exp, SEGMENTED)
+        not isinstance(kernel, SegMap) or len(kernel.space.sizes) > depth
+        for kernel in kernels_of(statements)
     )
+
+
+def kernels_of(statements: Iterable[Stm]) -> list[Any]:
+    """The segmented operations that the host runs."""
+    kernels = (statement.exp for statement in host_statements(statements))
+    return [kernel for kernel in kernels if isinstance(kernel, SEGMENTED)]

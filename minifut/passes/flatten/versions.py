@@ -34,7 +34,7 @@ from minifut.passes.flatten.intra_group import run_map_in_groups
 from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect
 from minifut.passes.flatten.thread_body import run_map_in_threads
-from minifut.passes.flatten.version_choice import VersionChoice, gains
+from minifut.passes.flatten.version_choice import VersionChoice, gains, kernels_of
 from minifut.passes.flatten.version_names import (
     FULL,
     INCREMENTAL,
@@ -141,7 +141,7 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
         return EMITTED
     if reserved:
         context.versions.release(copied)
-    if perfect:
+    if perfect or (found and not kernels_of(inner.build.statements)):
         context.build.extend(inner.build.statements)
         return EMITTED
     if derivation is not None and found:

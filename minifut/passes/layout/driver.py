@@ -34,6 +34,7 @@ from minifut.passes.layout.choices import (
 )
 from minifut.passes.layout.costs import MACHINES
 from minifut.passes.layout.plan import plan
+from minifut.passes.layout.rearranged import write_rearranged
 from minifut.passes.layout.rules import (
     coalesce_by_transposition,
     exchange_dimensions,
@@ -51,15 +52,16 @@ def lay_out(
 ) -> Program:
     """The program with arrays laid out for a schedule."""
     scope = scope_of(program)
+    trace = trace or Trace()
+    context = StatementContext(names, scope, {})
     functions = []
     for function in program.functions:
         choices = plan(function, scope, MACHINES[schedule])
+        changed = function
         if any(map(_changes, choices.values())):
-            maker = _LayoutRewriter(choices, names, scope, trace or Trace())
-            body = maker.body(function.body, {}, ())
-            functions.append(replace(function, body=body))
-        else:
-            functions.append(function)
+            maker = _LayoutRewriter(choices, names, scope, trace)
+            changed = replace(function, body=maker.body(function.body, {}, ()))
+        functions.append(write_rearranged(changed, context, trace))
     pairs = zip(functions, program.functions, strict=True)
     if all(one is other for one, other in pairs):
         return program
