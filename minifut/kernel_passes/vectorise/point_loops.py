@@ -5,13 +5,16 @@
             ys[j] = exp(xs[j]);                     vstore16(exp(vload16(xs + j)))
 
 Those that are worth it: with loops inside, around which the device's compiler does not
-vectorise, with calls of math functions (`vectorise.calls` says why), or with small
-matrices, as it leaves strides above 4 to scalar code. The outermost
-loop that `vectorise_map` accepts is vectorised; where points have arrays of their own,
-or fold, that is a loop further inside. A comment in the kernel says why one is not.
+vectorise, with calls of math functions (`vectorise.calls` says why), with small
+matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
+The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
+of their own, or fold, that is a loop further inside. A comment in the kernel says why
+one is not.
 """
 
 from __future__ import annotations
+
+from collections import Counter
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -26,6 +29,8 @@ from minifut.rewrite.rule import Declined
 MATRIX_STRIDES = range(5, 17)
 FEWEST_ELEMENTS = 4
 """accesses with such strides"""
+MOST_PLACES = 4
+"""of one array that LLVM compares before a loop, as it makes at most 8 comparisons"""
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
@@ -50,7 +55,20 @@ def _is_worth_it(loop: kc.For) -> bool:
         isinstance(inner, kc.While) or not inner.points
         for inner in loops_of(loop.body.statements)
     )
-    return folds or calls_functions(loop.body) or _reads_matrices(loop)
+    return (
+        folds
+        or calls_functions(loop.body)
+        or _reads_matrices(loop)
+        or _writes_apart(loop)
+    )
+
+
+def _writes_apart(loop: kc.For) -> bool:
+    """Whether points write one array in so many places that the device's compiler gives
+    up on comparing them."""
+    stores = (n for n in walk(loop.body) if isinstance(n, kc.Store))
+    places = Counter(store.memory for store in stores)
+    return max(places.values(), default=0) > MOST_PLACES
 
 
 def _reads_matrices(loop: kc.For) -> bool:
