@@ -30,6 +30,7 @@ from minifut.passes.pipeline import (
     run_steps,
 )
 from minifut.passes.place_results import place_results
+from minifut.passes.read_through import read_through
 from minifut.passes.recursion import loop_over_recursion
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
@@ -82,6 +83,11 @@ UNROLL_SHORT = _on_soacs(
     "unroll-short",
     unroll_short,
     "write out SOACs of few elements in functions of SOACs",
+)
+READ_THROUGH = _on_soacs(
+    "read-through",
+    read_through,
+    "read elements where they lie instead of arrays of the same in other places",
 )
 SIMPLIFY_KERNELS = _on_kernels(
     "simplify-kernels",
@@ -196,6 +202,8 @@ DEFAULT: tuple[Pass, ...] = (
     UNROLL_SHORT,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
+    # when readers that fold few elements have become reads of single ones
+    READ_THROUGH,
     # when producers have been fused into the maps that update
     ACCUMULATE,
     # before flattening, so that tiles and vectors see interiors without conditions
