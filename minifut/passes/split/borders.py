@@ -5,24 +5,30 @@
     a[min(n - 1, i + 2)]                                 2 above
     a[max(0, min(n - 1, i + d))]     (-2 < d < 3)        1 below, 2 above
     a[(i + n - 1) % n], a[abs(i - 1)]                    1 below
+    s[min(n, i + r)] - s[max(0, i - r)]                  r below, r - 1 above
 
 Each condition is an inequality `form >= 0`. Where the form has one index of the nest,
 with the coefficient 1 or -1, and besides it a number within known limits, and perhaps
 the width of that dimension, it changes once, at a known distance from one of the ends.
+The distance of a clamp may also be a number that is known only when the program runs,
+such as the radius of a window, and then that of other conditions, too.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from dataclasses import dataclass, field
+from typing import TypeAlias, TypeGuard
 
 from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, combine, constant_of, difference, number
+from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import bound_names, free_names, walk
+from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.split.nest import ScalarNest
 
@@ -34,22 +40,63 @@ WIDEST = 16
 
 Border = tuple[int, int]
 """positions below and above the interior of a dimension"""
+End: TypeAlias = tuple[int, bool]
+"""of a dimension: the upper one, or the lower one"""
 
 
-def borders(facts: Facts, nest: ScalarNest) -> tuple[Border, ...]:
-    """For each dimension how many positions at its ends the conditions single out."""
+@dataclass(slots=True)
+class Borders:
+    """For each dimension how many positions at its ends the conditions single out, and
+    how many more than once the program runs (`distances`, each by the end it is from).
+    Their `radii` are the names that these distances consist of."""
+
+    fixed: list[Border]
+    distances: dict[End, list[Form]] = field(default_factory=dict)
+    radii: set[Name] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.distances) or any(map(sum, self.fixed))
+
+    def add(self, end: End, distance: Form) -> None:
+        """Of distances that differ by a number the longest counts."""
+        known = self.distances.setdefault(end, [])
+        for at, other in enumerate(known):
+            longer = constant_of(difference(distance, other))
+            if longer is not None:
+                known[at] = distance if longer > 0 else other
+                return
+        known.append(distance)
+
+
+def borders(facts: Facts, nest: ScalarNest) -> Borders:
+    """What the conditions of a nest single out."""
+    asked = [n for s in nest.body for n in walk(s) if _decides(n)]
+    found = Borders([(0, 0)] * len(nest.levels))
     with facts.inner():
-        for level in nest.levels:
-            facts.run_over(level.index, facts.form(level.width), "the map")
-        for statement in nest.body:
-            define_within(facts, statement)
-        found = [(0, 0)] * len(nest.levels)
-        for statement in nest.body:
-            for node in walk(statement):
-                for dimension, border in _asked_by(facts, nest, node):
-                    low, high = found[dimension]
-                    found[dimension] = max(low, border[0]), max(high, border[1])
-    return tuple(found)
+        _enter(facts, nest)
+        for node in asked:
+            for dimension, border in _asked_by(facts, nest, node):
+                low, high = found.fixed[dimension]
+                found.fixed[dimension] = max(low, border[0]), max(high, border[1])
+    clamps = [n for n in asked if n.operator.name in ("min", "max")]
+    outside = _Outside(facts, nest)
+    if clamps and outside.names:
+        with facts.inner():
+            for name in outside.names:
+                facts.run_over(name, number(SIZE_LIMIT), "a radius")
+            _enter(facts, nest)
+            for node in clamps:
+                outside.learn(node, found)
+            for node in asked if found.radii else ():
+                outside.learn(node, found)
+    return found
+
+
+def _enter(facts: Facts, nest: ScalarNest) -> None:
+    for level in nest.levels:
+        facts.run_over(level.index, facts.form(level.width), "the map")
+    for statement in nest.body:
+        define_within(facts, statement)
 
 
 def define_within(facts: Facts, statement: Stm) -> None:
@@ -71,20 +118,78 @@ def define_within(facts: Facts, statement: Stm) -> None:
                 facts.define(node)
 
 
-def _asked_by(
-    facts: Facts, nest: ScalarNest, node: object
-) -> Iterator[tuple[int, Border]]:
-    """The borders that the conditions of an expression need."""
-    if not isinstance(node, ScalarOp) or node.operator.name not in DECIDED:
-        return
-    if not node.operator.operands[0].is_integer:
-        return
+def _decides(node: object) -> TypeGuard[ScalarOp]:
+    """Whether it is an operator on integers that facts may decide."""
+    return (
+        isinstance(node, ScalarOp)
+        and node.operator.name in DECIDED
+        and node.operator.operands[0].is_integer
+    )
+
+
+def _questions(facts: Facts, node: ScalarOp) -> Iterator[list[Form]]:
+    """The alternatives of which one has to be decided, for all that operands may be."""
     operands = (*node.operands, core.Constant(0, node.operator.operands[0]))[:2]
     for left, right in itertools.product(*(_unclamped(facts, o) for o in operands)):
-        for alternatives in DECIDED[node.operator.name](left, right):
-            options = [b for form in alternatives for b in _border(facts, nest, form)]
-            if options:
-                yield min(options, key=lambda option: sum(option[1]))
+        yield from DECIDED[node.operator.name](left, right)
+
+
+def _asked_by(
+    facts: Facts, nest: ScalarNest, node: ScalarOp
+) -> Iterator[tuple[int, Border]]:
+    """The borders that the conditions of an expression need."""
+    for alternatives in _questions(facts, node):
+        options = [b for form in alternatives for b in _border(facts, nest, form)]
+        if options:
+            yield min(options, key=lambda option: sum(option[1]))
+
+
+class _Outside:
+    """Finds distances that consist of numbers known before the nest (`names`), other
+    than the sizes of arrays. They are taken to be sizes, which is tested."""
+
+    def __init__(self, facts: Facts, nest: ScalarNest) -> None:
+        self.facts, self.nest = facts, nest
+        used = {name for s in nest.body for name in free_names(s)}
+        inside = {name for s in nest.body for name in bound_names(s)}
+        inside.update(level.index for level in nest.levels)
+        self.names = {
+            name
+            for name in used - inside
+            if facts.types[name] == I64 and facts.range_of(name)[0] < 0
+        }
+
+    def learn(self, node: ScalarOp, found: Borders) -> None:
+        """Enter the distances that an expression asks for: of clamps any, of others
+        those that consist of known radii."""
+        is_clamp = node.operator.name in ("min", "max")
+        for alternatives in _questions(self.facts, node):
+            for form in alternatives:
+                for end, distance in self.distances(form):
+                    names = {a for m in distance for a in m if isinstance(a, Name)}
+                    if is_clamp or names <= found.radii:
+                        found.radii |= names
+                        found.add(end, distance)
+
+    def distances(self, form: Form) -> Iterator[tuple[End, Form]]:
+        """Where `form >= 0` changes, as the number of positions from an end."""
+        indices = [level.index for level in self.nest.levels]
+        used = [k for k, index in enumerate(indices) if (index,) in form]
+        if len(used) != 1 or abs(form[indices[used[0]],]) != 1:
+            return
+        (dimension,) = used
+        slope = form[indices[dimension],]
+        rest = {m: c for m, c in form.items() if m != (indices[dimension],)}
+        width = self.facts.form(self.nest.levels[dimension].width)
+        below = combine(rest, -slope, number(slope < 0), 1)
+        above = combine(combine(rest, 1, width, slope), slope, number(slope < 0), -1)
+        for upper, distance in ((False, below), (True, above)):
+            names = [m[0] for m in distance if len(m) == 1]
+            is_sum = len(names) == sum(map(bool, distance))
+            grows = any(distance[name,] > 0 for name in names)
+            if grows and is_sum and self.names.issuperset(names):
+                yield (dimension, upper), distance
+                return
 
 
 def _unclamped(facts: Facts, operand: core.Atom, depth: int = 0) -> list[Form]:

@@ -3,6 +3,10 @@ borders; see `passes.split`."""
 
 from __future__ import annotations
 
+from functools import reduce
+
+from minifut.analysis.facts.forms import CONSTANT, Form
+from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
@@ -10,8 +14,9 @@ from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, map_
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
+from minifut.names import Name
 from minifut.passes.remove_checks.rules import SELECTING, FactContext
-from minifut.passes.split.borders import Border, borders
+from minifut.passes.split.borders import Borders, borders
 from minifut.passes.split.nest import SMALL, ScalarNest, find_nest
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -95,7 +100,7 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
     if sum(isinstance(n, Stm) for s in nest.body for n in walk(s)) > LARGEST:
         return Declined("the body is too large to be copied")
     found = borders(facts, nest)
-    if not any(map(sum, found)):
+    if not found:
         return Declined("no condition singles out the ends")
     if any(_is_parallel(n) for s in nest.body for n in walk(s)):
         return Declined("a branch would hide what is parallel inside of it")
@@ -125,19 +130,13 @@ def _is_parallel(node: object) -> bool:
     return width is None or width >= SMALL
 
 
-def guarded(build: Builder, nest: ScalarNest, found: tuple[Border, ...]) -> core.Exp:
+def guarded(build: Builder, nest: ScalarNest, found: Borders) -> core.Exp:
     """The nest with a branch: the body for the interior, and as it was."""
+    tests = _tests(build, nest, found)
 
     def choose(inner: Builder) -> tuple[Atom, ...]:
-        inside: Atom | None = None
-        for (low, high), level in zip(found, nest.levels, strict=True):
-            tests: list[tuple[str, Atom]] = [("ge", i64(low))] if low else []
-            if high:
-                tests.append(("lt", inner.size_atom(level.width - high)))
-            for name, limit in tests:
-                test = inner.op(name, level.index, limit)
-                inside = test if inside is None else inner.op("and", inside, test)
-        assert inside is not None
+        made = [inner.op(name, left, right) for name, left, right in tests]
+        inside = reduce(lambda one, other: inner.op("and", one, other), made)
         within = rename(Body(nest.body, nest.results), build.names)
         beside = Body(nest.levels[-1].statements, nest.results)
         return inner.let_many(If(inside, within, beside), ["x"] * len(nest.types))
@@ -165,3 +164,36 @@ def guarded(build: Builder, nest: ScalarNest, found: tuple[Border, ...]) -> core
         types = (*types[:reduced], *rows)
     assert exp is not None
     return rename(exp, build.names)
+
+
+def _tests(
+    build: Builder, nest: ScalarNest, found: Borders
+) -> list[tuple[str, Atom, Atom]]:
+    """The comparisons that say whether a point is in the interior. Radii are sizes
+    there, so that no sum of them wraps."""
+    tests: list[tuple[str, Atom, Atom]] = []
+    for radius in sorted(found.radii, key=str):
+        tests += [("ge", radius, i64(0)), ("lt", radius, i64(SIZE_LIMIT))]
+    for dimension, level in enumerate(nest.levels):
+        low, high = found.fixed[dimension]
+        width = build.size_atom(level.width)
+        if low:
+            tests.append(("ge", level.index, i64(low)))
+        if high:
+            tests.append(("lt", level.index, build.size_atom(level.width - high)))
+        for distance in found.distances.get((dimension, False), ()):
+            tests.append(("ge", level.index, _sum(build, distance)))
+        for distance in found.distances.get((dimension, True), ()):
+            limit = build.sub(width, _sum(build, distance))
+            tests.append(("lt", level.index, limit))
+    return tests
+
+
+def _sum(build: Builder, form: Form) -> Atom:
+    """The value of a form without products, which may wrap around."""
+    total: Atom = i64(form.get(CONSTANT, 0))
+    for monomial, coefficient in form.items():
+        for name in monomial:
+            assert isinstance(name, Name)
+            total = build.add(total, build.mul(name, i64(coefficient)))
+    return total

@@ -61,4 +61,14 @@ PROGRAMS = {
           if j == 0 || j == n - 1 then row[j] else row[j - 1] - row[j + 1]))) b""",
     "least product": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
         i64.minimum (tabulate n (\\i -> if i == 0 then n else a[i] * a[i - 1]))""",
+    "window of a radius": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
+        let s = scan (+) 0 a
+        in tabulate n (\\i -> let (l, u) = (i64.max 0 (i - k), i64.min n (i + k + 1))
+                             in (s[u - 1] - (if l == 0 then 0 else s[l - 1])) / (u - l))""",
+    "squares of a radius": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
+        let at i j = b[i64.min (n - 1) (i64.max 0 i), i64.min (n - 1) (i64.max 0 j)]
+        in tabulate_2d n n (\\i j -> at (i - k) (j + 1) + 3 * at (i + 2 * k) (j - k))""",
+    "radius and cases": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
+        tabulate n (\\i -> a[i64.max 0 (i - k)]
+          + (if i + k >= n || i < k then 7 else a[i + k] * a[i - k]))""",
 }

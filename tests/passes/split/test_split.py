@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import minifut
 from minifut import stages
-from minifut.errors import Source
+from minifut.errors import ProgramError, Source
 from minifut.ir.core import Body, If, Loop, Program, ScalarOp
 from minifut.ir.parser import names_after
 from minifut.ir.soacs import Screma
@@ -75,6 +76,37 @@ def test_interiors_have_no_conditions(name: str) -> None:
             assert (
                 not isinstance(node, ScalarOp) or node.operator.name not in REMAINDERS
             )
+
+
+RADII = [name for name in PROGRAMS if "radius" in name]
+FAR = (-1, -3, 7, 100, 2**47, 2**48, 2**62, 2**63 - 1, -(2**63), -(2**63) + 2)
+
+
+@pytest.mark.parametrize("name", RADII)
+def test_no_radius_is_too_large_or_too_small(name: str) -> None:
+    """Where sums wrap around, or nothing is inside, all points are at a border."""
+    before, after = before_and_after(PROGRAMS[name])
+    for n in (1, 2, 6):
+        for radius in FAR:
+            given = [np.int64(radius), *arguments(n)[1:]]
+            wanted, found = outcome(before, given), outcome(after, given)
+            assert_same(wanted, found, f"{name}, {n}, {radius}")
+
+
+@pytest.mark.parametrize("name", RADII)
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_the_device_agrees_on_radii(name: str, schedule: str) -> None:
+    oracle = minifut.compile(PROGRAMS[name], backend="interpreter").main
+    main = minifut.compile(PROGRAMS[name], schedule=schedule).main
+    for radius in (0, 1, 4, *FAR):
+        given = [np.int64(radius), *arguments(40)[1:]]
+        results = []
+        for run in (oracle, main):
+            try:
+                results.append((run(*given),))
+            except ProgramError:
+                results.append("failed")
+        assert_same(*results, f"{name}, {radius}")
 
 
 UNTOUCHED = {
