@@ -9,16 +9,18 @@ pair in which only the columns' operand is shared, by the rows.
 
 Conditions: around the redomaps only views, scalars and checks; scalars are reduced and
 returned; the redomaps are equally long at all points of the tiled dimensions. What
-each point gathers for itself takes the time, and tiles do not share it.
+each point gathers for itself takes the time, and tiles do not share it. Windows that
+are flattened are copied, and tiles would copy them at each step.
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Loop, Stm
+from minifut.ir.core import DimSlice, Index, Loop, Rearrange, Reshape, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import contains
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, shape_of
+from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.tiling.marks import LECTURE, NEST, Mark, mark_of, marked
 from minifut.passes.tiling.nest import (
@@ -73,6 +75,16 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
               })
             return returns s
           }
+    declines: an array that is not contiguous is flattened
+        given (n: i64, k: i64, a: [n][n]f32, b: [n][k * k]f32)
+        #[nest(main.map_map_redomap)] let c: [n][n - k]f32 =
+          segmap grid (i < n, j < n - k) -> (f32) {
+            let row: [k * k]f32 = b[i]
+            let window: [k][k]f32 = a[0i64 :+ k by 1i64, j :+ k by 1i64]
+            let flat: [k * k]f32 = reshape([k * k], window)
+            let s: f32 = redomap(k * k, (row, flat), reduce(add_f32, (0f32)), mul_f32)
+            return returns s
+          }
     """
     kernel, mark = statement.exp, mark_of(statement, NEST)
     if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
@@ -108,15 +120,31 @@ def unfit_results(kernel: SegMap) -> str:
 
 def unfit_body(kernel: SegMap) -> str:
     """Why the body cannot be taken apart, or nothing."""
+    apart: set[Name] = set()
     for statement in kernel.body.statements:
         exp = statement.exp
+        if _is_apart(statement, apart):
+            apart.add(statement.pattern[0].name)
         if isinstance(exp, Screma):
             reason = _unfit_redomap(statement, exp)
             if reason:
                 return reason
+        elif isinstance(exp, Reshape) and exp.array in apart:
+            return "an array that is not contiguous is flattened"
         elif not is_cheap(statement):
             return f"beside the reductions there is a {type(exp).__name__.lower()}"
     return ""
+
+
+def _is_apart(statement: Stm, apart: set[Name]) -> bool:
+    """Whether it gives a view of several dimensions that is not contiguous."""
+    match statement.exp:
+        case Rearrange(permutation, _):
+            return permutation != tuple(range(len(permutation)))
+        case Index(array, entries) if len(shape_of(statement.pattern[0].type)) > 1:
+            kept = [at for at, e in enumerate(entries) if isinstance(e, DimSlice)]
+            return array in apart or (bool(kept) and kept[0] < len(entries) - 1)
+    return False
 
 
 def _unfit_redomap(statement: Stm, exp: Screma) -> str:
