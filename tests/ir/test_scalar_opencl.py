@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,8 @@ from minifut.ir.types import F16, F32, F64, I32, I64, U64, ScalarType
 from minifut.opencl.runtime.device import open_device
 
 COUNT = 64
+BATCH = 16
+"""operators of a kernel"""
 
 
 def test_constants() -> None:
@@ -72,25 +76,38 @@ def operands_of(op: Operator) -> list[np.ndarray]:
     return [values(type_) for type_ in op.operands]
 
 
-def kernel(op: Operator, number: int, width: int) -> str:
-    """A kernel of which each work-item has `width` neighbouring elements."""
+def applied(op: Operator, number: int, width: int) -> tuple[list[str], str]:
+    """The parameters of an operator, and the statement that applies it to `width`
+    neighbouring elements."""
     parameters, names = [], []
     for i, type_ in enumerate(op.operands):
-        parameters.append(f"__global const {memory_type(type_)} *x{i}")
-        load = f"x{i}[i]" if width == 1 else f"vload{width}(i, x{i})"
+        name = f"x{number}_{i}"
+        parameters.append(f"__global const {memory_type(type_)} *{name}")
+        load = f"{name}[i]" if width == 1 else f"vload{width}(i, {name})"
         if type_.name == "f16":
-            load = f"vload_half{width if width > 1 else ''}(i, x{i})"
+            load = f"vload_half{width if width > 1 else ''}(i, {name})"
         cast = f"({register_type(type_)})" if width == 1 else ""
         names.append(f"({cast}{load})")
-    text = spelling(op).text(*names, width=width)
+    text, out = spelling(op).text(*names, width=width), f"out{number}"
     if op.result.name == "f16":
-        store = f"vstore_half{width if width > 1 else ''}_rte({text}, i, out)"
+        store = f"vstore_half{width if width > 1 else ''}_rte({text}, i, {out})"
     else:
-        store = f"out[i] = {text}" if width == 1 else f"vstore{width}({text}, i, out)"
-    parameters.append(f"__global {memory_type(op.result)} *out")
+        store = (
+            f"{out}[i] = {text}" if width == 1 else f"vstore{width}({text}, i, {out})"
+        )
+    parameters.append(f"__global {memory_type(op.result)} *{out}")
+    return parameters, store
+
+
+def kernel(ops: list[Operator], number: int, width: int) -> str:
+    """A kernel that applies several operators: the driver takes as long for a kernel as
+    for many operators in it."""
+    each = [applied(op, i, width) for i, op in enumerate(ops)]
+    parameters = [parameter for own, _ in each for parameter in own]
+    stores = "".join(f"  {store};\n" for _, store in each)
     return (
         f"__kernel void test_{number}({', '.join(parameters)}) {{\n"
-        f"  size_t i = get_global_id(0);\n  {store};\n}}\n"
+        f"  size_t i = get_global_id(0);\n{stores}}}\n"
     )
 
 
@@ -127,23 +144,25 @@ def test_every_operator_means_the_same_on_the_device(width: int) -> None:
         table = [op for op in table if calls_library(op)]
     helpers = [helper for op in table for helper in spelling(op).helpers_for(width)]
     source = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + helper_text(helpers)
-    source += "".join(kernel(op, i, width) for i, op in enumerate(table))
+    batches = [table[at : at + BATCH] for at in range(0, len(table), BATCH)]
+    source += "".join(kernel(ops, i, width) for i, ops in enumerate(batches))
     program = cl.Program(context, source).build()
     wrong = {}
-    flags = cl.mem_flags
-    for i, op in enumerate(table):
-        operands = operands_of(op)
-        wanted = apply(op, *operands)
-        found = np.zeros_like(wanted)
-        buffers = [
-            cl.Buffer(context, flags.READ_ONLY | flags.COPY_HOST_PTR, hostbuf=x)
-            for x in operands
-        ]
-        out = cl.Buffer(context, flags.WRITE_ONLY, found.nbytes)
-        getattr(program, f"test_{i}")(queue, (COUNT // width,), None, *buffers, out)
-        cl.enqueue_copy(queue, found, out)
-        if not agree(op, found, wanted):
-            bad = np.flatnonzero(~np.isclose(found, wanted, equal_nan=True, rtol=1e-2))
-            at = bad[0] if len(bad) else 0
-            wrong[str(op)] = ([x[at] for x in operands], found[at], wanted[at])
+    for i, ops in enumerate(batches):
+        given = [operands_of(op) for op in ops]
+        wanted = [apply(op, *xs) for op, xs in zip(ops, given, strict=True)]
+        buffers = []
+        for xs, out in zip(given, wanted, strict=True):
+            for host in (*xs, np.zeros_like(out)):
+                flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
+                buffers.append(cl.Buffer(context, flags, hostbuf=host))
+        getattr(program, f"test_{i}")(queue, (COUNT // width,), None, *buffers)
+        places = itertools.accumulate(len(xs) + 1 for xs in given)
+        for op, xs, out, place in zip(ops, given, wanted, places, strict=True):
+            found = np.zeros_like(out)
+            cl.enqueue_copy(queue, found, buffers[place - 1])
+            if not agree(op, found, out):
+                bad = np.flatnonzero(~np.isclose(found, out, equal_nan=True, rtol=1e-2))
+                at = bad[0] if len(bad) else 0
+                wrong[str(op)] = ([x[at] for x in xs], found[at], out[at])
     assert not wrong
