@@ -1,6 +1,9 @@
 """Random examples take as long as they take: a busy machine is no failure. Kernel code
 is verified after each pass.
 
+PoCL builds kernels with barriers, which run there in tests only, without optimisation:
+in half the time. Tests marked `optimised` build them as users do.
+
 `pytest --schedule gpu` compiles for that schedule what is compiled without naming one,
 whatever the device is.
 """
@@ -16,6 +19,14 @@ os.environ.setdefault("MINIFUT_DEBUG", "verify")
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
+
+
+@pytest.fixture(autouse=True)
+def build_barriers_fast(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not request.node.get_closest_marker("optimised"):
+        monkeypatch.setattr("minifut.opencl.runtime.kernels.MANY_BARRIERS", 0)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

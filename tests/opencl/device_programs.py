@@ -15,6 +15,7 @@ from minifut.passes.pipelines import run_pipeline
 from tests.opencl.texts import module_text
 
 SCHEDULES = ("cpu", "gpu")
+BUILT = 'options=("-w",)'
 DEFAULTS: tuple[tuple[str, Mapping[str, int]], ...] = (("cpu", {}), ("gpu", {}))
 
 
@@ -35,10 +36,17 @@ def load_ir(
 
 
 def load(
-    program: Program, schedule: str, parameters: Mapping[str, int] | None = None
+    program: Program,
+    schedule: str,
+    parameters: Mapping[str, int] | None = None,
+    optimised: bool = True,
 ) -> Any:
-    """The program on the device."""
-    return load_text(module_text(program, schedule=schedule), parameters)
+    """The program on the device; built faster if the driver need not optimise it."""
+    text = module_text(program, schedule=schedule)
+    if not optimised:
+        assert BUILT in text
+        text = text.replace(BUILT, 'options=("-w", "-cl-opt-disable")')
+    return load_text(text, parameters)
 
 
 def load_text(text: str, parameters: Mapping[str, int] | None = None) -> Any:

@@ -15,6 +15,8 @@ from minifut.names import NameSource
 from minifut.opencl.runtime.kernels import MANY_BARRIERS
 from tests.benchmarking.agreement import Agreement
 
+pytestmark = pytest.mark.optimised
+
 CONSTANTS = """
 entry any (xs: []i32) = reduce (||) false (map (\\_ -> true) xs)
 entry lowest (xs: []i32) = reduce i32.min i32.highest (map (\\_ -> 7) xs)
