@@ -31,6 +31,14 @@ class CodeContext:
         return self.k.derivation
 
 
+def rewritten(
+    rule: Rule, node: Any, context: CodeContext
+) -> tuple[kc.Statement, ...] | None:
+    """The statements of a rule; None if it declines or is not for such a node."""
+    outcome = rule(node, context)
+    return outcome if isinstance(outcome, tuple) else None
+
+
 def rewritten_or_comment(
     rule: Rule, node: Any, context: CodeContext
 ) -> tuple[kc.Statement, ...] | None:

@@ -28,7 +28,7 @@ from minifut.ir.scalars import operator_cost
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import MASKS
@@ -45,8 +45,7 @@ def convert_in_scalar_loops(k: KernelEditor) -> None:
 def _converted(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
     if loop.parallel or has_loops(loop.body):
         return None
-    outcome = convert_data_dependent_branches(loop, CodeContext(k))
-    return outcome if isinstance(outcome, tuple) else None
+    return rewritten(convert_data_dependent_branches, loop, CodeContext(k))
 
 
 @rule(paper=MASKS)

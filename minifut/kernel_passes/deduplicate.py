@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias
 
-from minifut.ir.fields import all_fields, is_node, per_class
+from minifut.ir.fields import all_fields, is_node, lister_of, per_class
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
@@ -32,7 +32,7 @@ from minifut.names import Name, NameSource
 
 def deduplicate(program: KernelProgram, names: NameSource) -> KernelProgram:
     """The program with each distinct kernel once."""
-    outlines = [_outline(kernel) for kernel in program.kernels]
+    outlines = _outlines(program.kernels)
     counts = Counter(outlines)
     groups: dict[Hashable, dict[str, int]] = {}
     """the numbers of the first failures of equal kernels, by the names of these"""
@@ -181,8 +181,31 @@ def _part(cls: type) -> Part:
     return made
 
 
+def _outlines(kernels: tuple[kc.Kernel, ...]) -> list[Hashable]:
+    """What is quickly seen to differ: many kernels of a large program differ only in
+    literals."""
+    outlines = list(map(_outline, kernels))
+    counts = Counter(outlines)
+    return [
+        (outline, _literals(kernel.body)) if counts[outline] > 1 else outline
+        for kernel, outline in zip(kernels, outlines, strict=True)
+    ]
+
+
+def _literals(body: kc.Block) -> Hashable:
+    """All literals in an order."""
+    found: list[Hashable] = []
+    waiting: list[Any] = [body]
+    while waiting:
+        node = waiting.pop()
+        if type(node) is kc.Literal:
+            found.append(repr(node.value))
+        elif (children_of := lister_of(type(node))) is not None:
+            waiting += children_of(node)
+    return tuple(found)
+
+
 def _outline(kernel: kc.Kernel) -> Hashable:
-    """What is quickly seen to differ."""
     return (
         tuple(map(type, kernel.parameters)),
         tuple(map(type, kernel.body.statements)),

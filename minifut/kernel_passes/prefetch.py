@@ -23,7 +23,7 @@ from dataclasses import replace
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -44,8 +44,7 @@ def prefetch_streams(k: KernelEditor) -> None:
 def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
     if loop.parallel or has_loops(loop.body):
         return None
-    outcome = prefetch_unit_stride_loads(loop, CodeContext(k))
-    return outcome if isinstance(outcome, tuple) else None
+    return rewritten(prefetch_unit_stride_loads, loop, CodeContext(k))
 
 
 def _remark(loop: kc.For, context: CodeContext) -> Remark:

@@ -30,7 +30,7 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.position_ranges import (
     LARGEST_PERIOD,
@@ -50,10 +50,10 @@ MOST_STATEMENTS = 600
 
 def split_wrapping_loops(k: KernelEditor) -> None:
     """Apply the rule to the outermost loops over points of a kernel."""
+    context = CodeContext(k)
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        outcome = split_wrapping(loop, CodeContext(k)) if loop.points else None
-        return outcome if isinstance(outcome, tuple) else None
+        return rewritten(split_wrapping, loop, context) if loop.points else None
 
     k.change_loops(change)
 

@@ -26,7 +26,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_loop import split_loop
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
@@ -252,11 +252,11 @@ def split_points(
     context = CodeContext(k)
 
     def split(inner: kc.For) -> tuple[kc.Statement, ...] | None:
-        pieces = split_loop(inner, context) if inner.points or inner is loop else None
-        return pieces if isinstance(pieces, tuple) else None
+        fits = inner.points or inner is loop
+        return rewritten(split_loop, inner, context) if fits else None
 
-    blocks = None if whole else strip_mine_by_period(loop, context)
-    return change_loops(blocks, split) if isinstance(blocks, tuple) else split(loop)
+    blocks = None if whole else rewritten(strip_mine_by_period, loop, context)
+    return split(loop) if blocks is None else change_loops(blocks, split)
 
 
 def streamed(

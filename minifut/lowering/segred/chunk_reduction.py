@@ -23,7 +23,7 @@ from functools import cache, partial
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_loop import split_block
 from minifut.kernel_passes.vectorise.context import Outcome, loop_context
@@ -155,7 +155,8 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             with k.nested() as block, k.loop("l", ACCUMULATORS) as lane:
                 values = reduction.visit(k, chunk.segment, index + lane)
                 combine_lane(k, reduction.operators, memories, lane, values)
-            k.statements.extend(change_loops(tuple(block), partial(_split, k)))
+            split = partial(rewritten, split_block, context=CodeContext(k))
+            k.statements.extend(change_loops(tuple(block), split))
         # A tree with levels of constant size: more code than a loop, but vectorised.
         half = ACCUMULATORS // 2
         while half:
@@ -167,11 +168,6 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
             assert isinstance(place, kc.Variable)
             k.assign(place, k.load(memory, 0))
     return tuple(made)
-
-
-def _split(k: KernelBuilder, block: kc.For) -> tuple[kc.Statement, ...] | None:
-    pieces = split_block(block, CodeContext(k))
-    return pieces if isinstance(pieces, tuple) else None
 
 
 @rule(remark=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
