@@ -19,6 +19,9 @@ literals then, and what folds them under another shape reads scalars. That is so
 the function itself uses the array, as small matrices; what it only returns is a
 dimension of the result.
 
+Loops of few rounds over a small array are marked to be written out, too
+(`passes.short_loops`).
+
 Conditions: at most `MOST` elements of literals and nests, and `LARGEST` statements when
 written out; scalar code without checks; no scan. SOACs of the host stay as they are:
 they are parallel. But a nest that depends on literals alone is a table itself.
@@ -49,6 +52,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import map_children, rename, walk
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
+from minifut.passes.short_loops import mark_short_loops
 from minifut.passes.unroll_nests import (
     FEW,
     LARGEST,
@@ -121,7 +125,7 @@ def unroll_short(
         if not isinstance(node, Body):
             return map_children(node, lambda child: inside(child, most))
         made: list[Stm] = []
-        for statement in node.statements:
+        for statement in map(mark_short_loops, node.statements):
             outcome = table(statement, node, most) or unrolled(statement, most)
             if outcome is None:
                 changed = inside(statement, most)

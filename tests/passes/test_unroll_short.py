@@ -12,9 +12,11 @@ import pytest
 import minifut
 from minifut import stages
 from minifut.errors import Source
-from minifut.ir.core import Lambda, Program
+from minifut.ir.core import Lambda, Loop, Program
+from minifut.ir.kernels import KernelBody
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
+from minifut.ir.types import shape_of
 from minifut.names import NameSource
 from minifut.passes.pipelines import DEFAULT, find_pass, run_pass
 from minifut.passes.unroll_short import unroll_short
@@ -221,3 +223,76 @@ def test_inverses_of_small_matrices_agree(schedule: str) -> None:
 def test_a_program_without_literals_stays_the_same_object() -> None:
     _, before = compiled("entry main [n] (xs: [n]f32) = map (+ 1) xs", BEFORE)
     assert unroll_short(before, NameSource(10_000)) is before
+
+
+SHORT_LOOPS = {
+    "a median of five": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  tabulate n (\\i ->
+    let a = tabulate 5 (\\k -> xs[i64.min (n - 1) (i64.max 0 (i + k - 2))])
+    let a = loop a for k < 4 do
+              loop a for l < 4 - k do
+                if a[l] > a[l + 1]
+                then let t = a[l]
+                     let u = a[l + 1]
+                     in (a with [l] = u) with [l + 1] = t
+                else a
+    in a[2])""",
+    "elimination": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x ->
+    let a = [[x + 2, 1, x], [1, x + 4, 0.5], [x, 1, x + 5]]
+    let a = loop a for k < 3 do
+              loop a for i < 3 do
+                if i <= k then a
+                else let f = a[i, k] / a[k, k]
+                     in loop a for j < 3 do
+                          let v = a[i, j] - f * a[k, j]
+                          in a with [i, j] = v
+    in a[0, 0] * a[1, 1] * a[2, 2]) xs""",
+}
+LONG_LOOPS = {
+    "places by data": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x ->
+    let h = loop h = replicate 4 0 for k < 6 do
+              let c = i64.f32 (x * f32.i64 (k + 1)) % 4
+              in h with [c] = h[c] + x
+    in f32.maximum h) xs""",
+    "rounds by data": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> (loop a = [x, 1] for _k < i64.f32 x do [a[1], a[0] + a[1]])[0]) xs""",
+    "many rounds": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> (loop a = [x, 1] for _k < 1000 do [a[1], a[0] * 0.5 + a[1]])[0]) xs""",
+}
+
+
+def loops_in_threads(source: str) -> int:
+    _, program = compiled(source, DEFAULT)
+    functions = (node for node in walk(program) if isinstance(node, KernelBody))
+    return sum(
+        isinstance(node, Loop) and any(shape_of(p.type) for p in node.parameters)
+        for function in functions
+        for node in walk(function)
+    )
+
+
+@pytest.mark.parametrize("name", SHORT_LOOPS)
+def test_loops_over_small_arrays_are_written_out(name: str) -> None:
+    made = 2 if "tabulate 5" in SHORT_LOOPS[name] else 0  # in the interior, at borders
+    assert loops_in_threads(SHORT_LOOPS[name]) == made
+
+
+@pytest.mark.parametrize("name", LONG_LOOPS)
+def test_other_loops_stay(name: str) -> None:
+    assert loops_in_threads(LONG_LOOPS[name])
+
+
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", SHORT_LOOPS | LONG_LOOPS)
+def test_the_device_agrees_on_loops(name: str, schedule: str) -> None:
+    source = (SHORT_LOOPS | LONG_LOOPS)[name]
+    expected = minifut.compile(source, backend="interpreter").main(numbers(source))
+    found = minifut.compile(source, schedule=schedule).main(numbers(source))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

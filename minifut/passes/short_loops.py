@@ -1,0 +1,126 @@
+r"""Loops of few rounds over a small array, in functions of SOACs, are written out.
+
+    map (\x -> loop a = [x, x * x, 1] for i < 2 do
+                 loop a for j < 2 - i do
+                   if a[j] > a[j + 1] then swap j (j + 1) a else a) xs
+
+All places in the array are known then, so that its elements are registers: of lanes in
+vectors, of a thread on a GPU. Before, each was stored and loaded again at a place that
+depends on the round.
+
+Conditions: the loop hands on an array of at most `SMALL` elements; the rounds are
+known, those of inner loops in each round of the outer ones, and then all places in
+arrays that are handed on; at most `LARGEST`
+statements when written out, without SOACs.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Constant,
+    DimSlice,
+    ForLoop,
+    If,
+    Index,
+    Loop,
+    Match,
+    Param,
+    ScalarOp,
+    Stm,
+    Update,
+)
+from minifut.ir.node import replace
+from minifut.ir.scalar_meaning import fold
+from minifut.ir.sizes import product
+from minifut.ir.soacs import SOAC_EXPRESSIONS
+from minifut.ir.traverse import map_children
+from minifut.ir.types import shape_of
+from minifut.names import Name
+from minifut.passes.simplify.loops import UNROLL
+
+SMALL = 16
+"""elements of the array"""
+LARGEST = 512
+"""statements that are written out"""
+TOO_MANY = LARGEST + 1
+Known: TypeAlias = dict[Name, Constant]
+
+
+def mark_short_loops(statement: Stm) -> Stm:
+    """The statement with `#[unroll]` if it is such a loop, and then on inner ones."""
+    exp = statement.exp
+    if not isinstance(exp, Loop) or not any(map(_is_small, exp.parameters)):
+        return statement
+    if _written_out(exp, {}, set()) > LARGEST:
+        return statement
+    marked: Stm = _marked(statement)
+    return marked
+
+
+def _is_small(bound: Param) -> bool:
+    shape = shape_of(bound.type)
+    size = product(shape).as_constant
+    return bool(shape) and size is not None and size <= SMALL
+
+
+def _marked(node: Any) -> Any:
+    node = map_children(node, _marked)
+    if isinstance(node, Stm) and isinstance(node.exp, Loop):
+        return replace(node, attributes=(*node.attributes, UNROLL))
+    return node
+
+
+def _written_out(exp: object, known: Known, own: set[Name]) -> int:
+    """The number of statements as which an expression is written out, given some
+    scalars and the arrays that loops hand on (`own`); more than `LARGEST` if it cannot
+    be, or if a place in such an array is not known even then."""
+    match exp:
+        case Loop(form=ForLoop(index, bound, type_), body=body):
+            rounds = _value(bound, known)
+            if rounds is None or rounds.value > LARGEST:
+                return TOO_MANY
+            own = own | {p.name for p in exp.parameters if shape_of(p.type)}
+            total = 0
+            for number in range(int(rounds.value)):
+                total += _weight(body, known | {index: Constant(number, type_)}, own)
+                if total > LARGEST:
+                    break
+            return total
+        case If() | Match():
+            return 1 + sum(_weight(body, known, own) for body in exp.branches)
+        case Index(array, places) if array not in own:
+            return 1
+        case Index(_, places) | Update(_, places, _):
+            fixed = all(
+                not isinstance(place, DimSlice) and _value(place, known) is not None
+                for place in places
+            )
+            return 1 if fixed else TOO_MANY
+    return TOO_MANY if isinstance(exp, (Loop, *SOAC_EXPRESSIONS)) else 1
+
+
+def _weight(body: Body, known: Known, own: set[Name]) -> int:
+    total = 0
+    known, own = dict(known), set(own)
+    for statement in body.statements:
+        exp = statement.exp
+        if isinstance(exp, ScalarOp):
+            operands = [_value(operand, known) for operand in exp.operands]
+            values = [value for value in operands if value is not None]
+            if len(values) == len(operands):
+                known[statement.pattern[0].name] = fold(exp.operator, *values)
+                continue
+        total += _written_out(exp, known, own)
+        if total > LARGEST:
+            break
+        if isinstance(exp, Update | If | Match | Loop):
+            own.update(p.name for p in statement.pattern if shape_of(p.type))
+    return total
+
+
+def _value(atom: Atom, known: Known) -> Constant | None:
+    return atom if isinstance(atom, Constant) else known.get(atom)
