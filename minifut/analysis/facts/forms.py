@@ -129,6 +129,12 @@ def split(form: Form, atom: Atom) -> tuple[Form, Form] | None:
     return slope, rest
 
 
+def replaced(form: Form, atom: Atom, value: Form) -> Form | None:
+    """The form with a value in place of an atom, if it is linear in the atom."""
+    parts = split(form, atom)
+    return parts and combine(product(parts[0], value), 1, parts[1], 1)
+
+
 def inequality(form: Form) -> str:
     """`form >= 0` as text, with what is subtracted on the other side."""
     less = to_size({m: -c for m, c in form.items() if c < 0})

@@ -33,6 +33,7 @@ from minifut.analysis.facts.forms import (
     difference,
     number,
     of_atom,
+    replaced,
     type_range,
 )
 from minifut.analysis.facts.journal import Journal
@@ -176,6 +177,17 @@ class Facts:
         for monomial, coefficient in form.items():
             if len(monomial) == 1 and abs(coefficient) == 1:
                 self.narrow(monomial[0], coefficient, form)
+
+    def restate(self, atom: Atom, form: Form) -> None:
+        """What is known of an atom, said of the form that it has from now on: a sum may
+        turn out not to wrap by what was assumed of it."""
+        for fact in self.about.get(atom, ()):
+            again = replaced(fact.form, atom, form)
+            if again is not None:
+                self.learn(Fact(again, fact.origin))
+        low, _ = self.bounds.get(atom, (None, None))
+        if low is not None and self.range_of_form(form)[0] < low:
+            self.learn(Fact(difference(form, number(low)), "its range"))
 
     def narrow(self, atom: Atom, coefficient: int, form: Form) -> None:
         """The range of an atom, by `form >= 0` and the ranges of the others."""

@@ -59,8 +59,10 @@ def form_of(facts: Facts, atom: core.Atom, depth: int = 0) -> Form:
     if form is not None and not _fits(facts, atom, form):
         form = None
     if form is not None or exp is None:
-        form = of_atom(atom) if form is None else form
-        facts.put(facts.memo, atom, (form, None))
+        facts.put(facts.memo, atom, (of_atom(atom) if form is None else form, None))
+        if form is None:
+            return of_atom(atom)
+        facts.restate(atom, form)
         return form
     if facts.proving < len(proof.MOST_STEPS):
         facts.put(facts.memo, atom, (of_atom(atom), facts.version))

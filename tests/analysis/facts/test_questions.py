@@ -55,6 +55,11 @@ TRUE = {
         "let f: f32 = convert_i64_f32(n) let g: f32 = max_f32(f, 0.5f32)"
         "let x: i64 = convert_f32_i64(g)", "x", 0
     ),
+    "a sum found not to wrap after the check of it": (
+        "let x: i64 = add_i64(k, 1i64) "
+        "let c: bool = le_i64(0i64, x) let () = assert(c, [], []) "
+        "let d: bool = lt_i64(x, n) let () = assert(d, [], [])", "x", 0
+    ),
     "a mask": ("let x: i64 = and_i64(k, 7i64)", "x", 0),
     "a remainder": ("let x: i64 = mod_i64(k, 8i64)", "x", 0),
     "half a size": ("let h: i64 = div_i64(n, 2i64) let x: i64 = sub_i64(n, h)", "x", 0),
