@@ -45,8 +45,7 @@ from minifut.lowering.seghist.subhistograms import (
     HistogramChunk,
     replicate_subhistograms,
     subhistogram_at,
-    update,
-    update_replicas,
+    update_chunk,
 )
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
@@ -197,9 +196,10 @@ def _update_results(host: HostBuilder, histogram: Binning, wanted: Size) -> None
     with k.loop("segment", k.declare("end", last), first):
         k.bind_all(operation.space.indices[:-1], segment.indices)
         at = tuple(Size.of(index.name) for index in segment.indices)
-        with k.loop("i", k.size_value(histogram.length)) as i:
-            k.bind(operation.space.indices[-1], i)
-            update(k, operation, histogram.bins, at)
+        end = k.size_value(histogram.length)
+        start = kc.as_expression(0)
+        bins = [histogram.bins]
+        update_chunk(HistogramChunk(operation, bins, None, at, start, end), k)
         segment.increment()
     host.launch(k, groups, 1)
 
@@ -234,21 +234,14 @@ def _update_copies(
     share = k.declare("share", k.size_value(ceil_div(length, chunks)))
     first = k.declare("first", smaller(number * share, k.size_value(length)))
     last = k.declare("last", smaller(first + share, k.size_value(length)))
-    innermost = operation.space.indices[-1]
     counted = range(SUBHISTOGRAMS if replicas != ONE else 1)
     taken = [kc.as_expression(replica) % count for replica in counted]
     rows = [k.as_size(number * count + replica, "copy") for replica in taken]
     own = [[subhistogram_at(k, each, (row, *at)) for each in copies] for row in rows]
     with _passes(k, copies) as ranges:
-        rest = k.declare("rest", first)
-        if replicas != ONE:
-            elements = kc.Select(count > 1, last - first, kc.as_expression(0), kc.LONG)
-            many = k.declare("many", elements)
-            chunk = HistogramChunk(operation, own, ranges, first, many)
-            k.assign(rest, update_replicas(chunk, k))
-        with k.loop("i", last, rest) as i:
-            k.bind(innermost, i)
-            update(k, operation, own[0], ranges=ranges)
+        replicated = None if replicas == ONE else count > 1
+        chunk = HistogramChunk(operation, own, ranges, (), first, last, replicated)
+        update_chunk(chunk, k)
     host.launch(k, segments * chunks, 1, fresh=True)
 
 

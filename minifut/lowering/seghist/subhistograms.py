@@ -19,15 +19,18 @@ they are random, 1.3 if sorted, which four replicas took 0.7 for, and 1.1 if ran
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.kernels import SegHist
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.operators import is_cheap
+from minifut.lowering.seghist.blocked_bins import BLOCK, compute_bins_in_blocks
 from minifut.lowering.seghist.histograms import (
     Binning,
     Bins,
@@ -46,7 +49,7 @@ SUBHISTOGRAMS = 4
 """replicas of the bins of a chunk"""
 REPLICATED_CELLS = 512
 """the most cells of a replica; two replicas have four times as many"""
-BLOCK = 8
+TOGETHER = 8
 """elements whose bounds are checked together"""
 
 
@@ -97,31 +100,63 @@ def replicate_subhistograms(histogram: Binning, host: HostBuilder) -> Size | Dec
 
 @immutable
 class HistogramChunk:
-    """`count` elements from `first` on, which a work-item adds to replicas of bins."""
+    """The elements from `first` to `last`, which a work-item adds to replicas of bins,
+    to the first alone if not `replicated`. `at` is the segment of the arrays, `ranges`
+    the bins that are updated (by default all)."""
 
     operation: SegHist
     replicas: list[list[Bins]]
     ranges: list[Range] | None
+    at: tuple[Size, ...]
     first: kc.Expression
-    count: kc.Expression
+    last: kc.Expression
+    replicated: kc.Expression | None = None
 
 
-def update_replicas(chunk: HistogramChunk, k: KernelBuilder) -> kc.Expression:
-    """Emit the loop over blocks; gives the start of the remainder loop."""
-    length = k.declare("whole", chunk.count // BLOCK * BLOCK)
-    with k.loop("block", length, step=BLOCK) as block:
-        found = []
-        for number in range(BLOCK):
-            at = chunk.first + block + number
-            k.bind_index(chunk.operation.space.indices[-1], at)
-            bins = chunk.replicas[number % SUBHISTOGRAMS]
-            found += bin_updates(k, chunk.operation, bins, chunk.ranges)
-        with k.branch(_all_inside(found)):
-            for point in found:
-                _update_point(k, point, ())
-        with k.otherwise():
-            _update_inside(k, found)
-    return chunk.first + length
+Elements: TypeAlias = Callable[[kc.Expression, list[Bins]], list[BinUpdate]]
+"""what the body returns for an element"""
+
+
+def update_chunk(chunk: HistogramChunk, k: KernelBuilder) -> None:
+    """Emit the updates by all elements of a chunk."""
+    blocked = compute_bins_in_blocks(chunk.operation, k)
+    if isinstance(blocked, Declined):
+
+        def each(index: kc.Expression, bins: list[Bins]) -> list[BinUpdate]:
+            k.bind_index(chunk.operation.space.indices[-1], index)
+            return bin_updates(k, chunk.operation, bins, chunk.ranges)
+
+        _update(chunk, k, each)
+        return
+    with k.loop("block", chunk.last, chunk.first, BLOCK) as block:
+        length = k.declare(
+            "length", smaller(chunk.last - block, kc.Literal(BLOCK, kc.LONG))
+        )
+        blocked.fill(k, block, length, chunk.replicas[0], chunk.ranges)
+        part = replace(chunk, first=kc.as_expression(0), last=length)
+        _update(part, k, lambda lane, bins: blocked.updates(k, lane, bins))
+
+
+def _update(chunk: HistogramChunk, k: KernelBuilder, elements: Elements) -> None:
+    """Together those that update different replicas, then the others."""
+    first = chunk.first
+    if chunk.replicated is not None:
+        count = chunk.last - first
+        count = kc.Select(chunk.replicated, count, kc.as_expression(0), kc.LONG)
+        length = k.declare("whole", count // TOGETHER * TOGETHER)
+        with k.loop("together", length, step=TOGETHER) as start:
+            found = []
+            for number in range(TOGETHER):
+                bins = chunk.replicas[number % SUBHISTOGRAMS]
+                found += elements(first + start + number, bins)
+            with k.branch(_all_inside(found)):
+                for point in found:
+                    _update_point(k, point, ())
+            with k.otherwise():
+                _update_inside(k, found)
+        first = k.declare("rest", first + length)
+    with k.loop("i", chunk.last, first) as i:
+        _update_inside(k, elements(i, chunk.replicas[0]), chunk.at)
 
 
 def _all_inside(found: list[BinUpdate]) -> kc.Expression:
