@@ -20,6 +20,7 @@ from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
+from minifut.kernel_passes.split_loop import split_loops_inside
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
 from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points
@@ -36,6 +37,11 @@ INSERT_BARRIERS = _in_each_kernel(
     "insert-barriers",
     insert_barriers,
     "insert barriers between parallel regions that depend on each other",
+)
+SPLIT_LOOPS = _in_each_kernel(
+    "split-loops",
+    split_loops_inside,
+    "give each side of a branch on the position a loop of its own, within points",
 )
 SPLIT_WRAPPING = _in_each_kernel(
     "split-wrapping",
@@ -103,6 +109,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         DEDUPLICATE,
         # no other pass has to know of parallel regions
         INSERT_BARRIERS,
+        # those over the points of kernels are split when they are lowered
+        SPLIT_LOOPS,
         # early: in the loops that it makes, more accesses are ones of whole vectors
         SPLIT_WRAPPING,
         # early: a loop over points has other accesses when it is one over vectors

@@ -24,6 +24,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import KernelEditor, has_loops, loops_inside
 from minifut.kernel_passes.position_ranges import (
     PositionIndices,
     PositionRange,
@@ -36,6 +37,21 @@ from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.rewrite.rule import Declined, rule
 
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+
+
+def split_loops_inside(k: KernelEditor) -> None:
+    """Apply the rule to innermost loops over points that are within others."""
+
+    def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        if not loop.points or has_loops(loop.body):
+            return None
+        outcome = split_loop(loop, CodeContext(k))
+        return outcome if isinstance(outcome, tuple) else None
+
+    def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        return (loops_inside(loop, change),) if has_loops(loop.body) else (loop,)
+
+    k.change_loops(lambda loop: within(loop) if loop.points else None)
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")

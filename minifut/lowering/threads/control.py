@@ -9,12 +9,15 @@ relocatable: it is in the thread's arena, at an offset that is a variable.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Param, Stm
+from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
@@ -254,10 +257,25 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
             with k.loop(form.index.base, bound, type_=type_, points=points) as index:
                 k.bind(form.index, index)
                 once(outside)
+            if points:
+                outside[-1] = _parallel(outside[-1], places)
         else:
             with k.while_loop(k.scalar(exp.form.condition)):
                 once(outside)
     _bind_all(k, stm.pattern, places)
+
+
+def _parallel(loop: kc.Statement, places: Iterable[Place]) -> kc.Statement:
+    """The loop of a map, for the device's compiler to vectorise: no iteration reads
+    what another one writes (`passes.short_circuit.regions`), unless each has the same
+    arrays of its own."""
+    assert isinstance(loop, kc.For)
+    results = {place.memory for place in places if isinstance(place, Array)}
+    inside = [node for s in loop.body.statements for node in walk(s)]
+    alone = not any(isinstance(node, kc.For | kc.While) for node in inside) and all(
+        node.memory in results for node in inside if isinstance(node, kc.Store)
+    )
+    return replace(loop, parallel=alone)
 
 
 def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
