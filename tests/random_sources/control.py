@@ -29,7 +29,9 @@ def for_loop(make: Maker, scope: Scope) -> None:
     inner = scope.inner([(name, carried), (total, I64), (index, I64)])
     body = make.body(inner, [carried, I64])
     start = f"({make.value(scope, carried)}, {make.scalar(scope, 'i64')})"
-    text = f"loop ({name}, {total}) = {start} for {index} < {bound} do {body}"
+    text = (
+        f"loop ({name}: {carried}, {total}) = {start} for {index} < {bound} do {body}"
+    )
     make.bind_all(scope, [carried, I64], text)
 
 
@@ -59,7 +61,7 @@ def while_loop(make: Maker, scope: Scope) -> None:
     inner = scope.inner([(name, carried), (count, I64)])
     body = make.body(inner, [carried], 2)
     text = (
-        f"loop ({name}, {count}) = ({make.value(scope, carried)}, "
+        f"loop ({name}: {carried}, {count}) = ({make.value(scope, carried)}, "
         f"{make.scalar(scope, 'i64')} % 4) while {count} > 0 do "
         f"let w = ({body}) in (w, {count} - 1)"
     )
