@@ -37,11 +37,11 @@ def _add_loop(loop: Loop, needed: set[Name]) -> None:
     """What a loop passes on is needed where its parameter is."""
     own_names(loop, needed)
     own_names(loop.form, needed)
-    handed_on = list(zip(loop.parameters, loop.body.result, strict=True))
+    carried = list(zip(loop.parameters, loop.body.result, strict=True))
     size = -1
     while size != len(needed):
         size = len(needed)
-        for parameter, result in handed_on:
+        for parameter, result in carried:
             stays = isinstance(parameter.type, ScalarType) and parameter.type != F16
             if isinstance(result, Name) and (not stays or parameter.name in needed):
                 needed.add(result)

@@ -7,7 +7,7 @@
 An order lists the dimensions from the slowest to the fastest in memory; `(0, 1)` is
 row-major. `made` are kernels' results (and other fresh arrays) that only one `Manifest`
 of the same body uses: they are allocated in its order, and the manifest costs nothing.
-`handed_over` are the results of branches and the parameters and results of loops that
+`carried` are the results of branches and the parameters and results of loops that
 are not row-major: a result if all branches agree, a parameter if it starts so and each
 round leaves it so. Arrays that cross a call are row-major.
 """
@@ -43,7 +43,7 @@ class Layouts:
     """What is not row-major, by name."""
 
     made: dict[Name, Order] = field(default_factory=dict)
-    handed_over: dict[Name, Order] = field(default_factory=dict)
+    carried: dict[Name, Order] = field(default_factory=dict)
 
 
 def find_layouts(function: Function, in_place: InPlace) -> Layouts:
@@ -51,9 +51,9 @@ def find_layouts(function: Function, in_place: InPlace) -> Layouts:
     sweep = _Sweep(in_place)
     sweep.body(function.body)
     found = Layouts(sweep.made)
-    for name, order in sweep.handed_over.items():
+    for name, order in sweep.carried.items():
         if order != tuple(range(len(order))):
-            found.handed_over[name] = order
+            found.carried[name] = order
     return found
 
 
@@ -65,7 +65,7 @@ class _Sweep:
         self.in_place = in_place
         self.made: dict[Name, Order] = {}
         self.orders: dict[Name, Order] = {}
-        self.handed_over: dict[Name, Order] = {}
+        self.carried: dict[Name, Order] = {}
 
     def body(self, body: Body) -> tuple[Order | None, ...]:
         """The orders of the results."""
@@ -106,7 +106,7 @@ class _Sweep:
         for position, bound in enumerate(statement.pattern):
             first, *others = [results[position] for results in each]
             agree = all(other == first for other in others)
-            self.hand_over(bound, first if agree else None)
+            self.bind_carried(bound, first if agree else None)
 
     def loop(self, statement: Stm, exp: core.Loop) -> None:
         """Parameters are taken to stay as they start, until a round says otherwise."""
@@ -117,7 +117,7 @@ class _Sweep:
         }
         while True:
             for position, parameter in enumerate(exp.parameters):
-                self.hand_over(parameter, kept.get(position))
+                self.bind_carried(parameter, kept.get(position))
             after = self.body(exp.body)
             lost = [p for p, order in kept.items() if after[p] != order]
             if not lost:
@@ -125,13 +125,13 @@ class _Sweep:
             for position in lost:
                 del kept[position]
         for position, bound in enumerate(statement.pattern):
-            self.hand_over(bound, kept.get(position))
+            self.bind_carried(bound, kept.get(position))
 
-    def hand_over(self, bound: core.Param, order: Order | None) -> None:
+    def bind_carried(self, bound: core.Param, order: Order | None) -> None:
         """What crosses a branch or a loop is laid out so, or (None) row-major."""
         if isinstance(bound.type, ArrayType):
             order = order or tuple(range(bound.type.rank))
-            self.orders[bound.name] = self.handed_over[bound.name] = order
+            self.orders[bound.name] = self.carried[bound.name] = order
 
 
 def _made_to_order(body: Body) -> dict[Name, Order]:

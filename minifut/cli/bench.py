@@ -168,7 +168,7 @@ def command(
     from minifut.benchmarking.measure import RunPlan
 
     options = stages.Options(**target)
-    programs = wanted_programs(paths, ignored)
+    programs = selected_programs(paths, ignored)
     if print_parameters:
         show_parameters(programs, options)
         return 0
@@ -214,7 +214,7 @@ def kernel_files(paths: tuple[Path, ...]) -> list[KernelFile]:
     return [read_kernel_file(path) for path in paths]
 
 
-def wanted_programs(paths: tuple[Path, ...], ignored: tuple[str, ...]) -> list[Path]:
+def selected_programs(paths: tuple[Path, ...], ignored: tuple[str, ...]) -> list[Path]:
     """The programs, without those that are to be left out."""
     from minifut.testing.runner import find_programs
 

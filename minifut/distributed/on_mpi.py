@@ -26,7 +26,7 @@ from minifut.recipe import entry_again
 
 
 @dataclass(frozen=True, slots=True)
-class Owned:
+class Replica:
     """A value of one rank (None elsewhere), or of all if there is no owner."""
 
     value: Any
@@ -40,34 +40,38 @@ class MpiCluster:
     module: LoadedModule
     comm: Any
 
-    def constant(self, value: Any) -> Owned:
+    def constant(self, value: Any) -> Replica:
         """A value that all ranks have."""
-        return Owned(value)
+        return Replica(value)
 
     def owner(self, place: int | None) -> int | None:
         """The rank that a chunk belongs to."""
         return None if place is None else place % self.comm.Get_size()
 
     def call(
-        self, function: str, arguments: Sequence[Owned], results: int, place: int | None
-    ) -> list[Owned]:
+        self,
+        function: str,
+        arguments: Sequence[Replica],
+        results: int,
+        place: int | None,
+    ) -> list[Replica]:
         """On the owner of the chunk, or on all ranks."""
         owner = self.owner(place)
         given = [self._at(argument, owner) for argument in arguments]
         if owner not in (None, self.comm.Get_rank()):
-            return [Owned(None, owner)] * max(results, 1)
+            return [Replica(None, owner)] * max(results, 1)
         made = entry_again(self.module, (), function).call(given)
-        return [Owned(value, owner) for value in made] or [Owned(None, owner)]
+        return [Replica(value, owner) for value in made] or [Replica(None, owner)]
 
-    def _at(self, owned: Owned, owner: int | None) -> Any:
+    def _at(self, owned: Replica, owner: int | None) -> Any:
         """The value for calls of a rank, or of all (None)."""
         if owned.owner is None or owned.owner == owner:
             return owned.value
         return self.comm.bcast(owned.value, root=owned.owner)
 
     def combine(
-        self, function: str, shared: Sequence[Owned], rows: Rows
-    ) -> list[Owned]:
+        self, function: str, shared: Sequence[Replica], rows: Rows
+    ) -> list[Replica]:
         """On all ranks."""
         width = len(rows[0])
         made = combined(
@@ -75,11 +79,11 @@ class MpiCluster:
         )
         return list(made)
 
-    def keep(self, references: Sequence[Owned]) -> list[Owned]:
+    def keep(self, references: Sequence[Replica]) -> list[Replica]:
         """Everything is computed at once, so nothing is to be done."""
         return list(references)
 
-    def value(self, reference: Owned) -> Any:
+    def value(self, reference: Replica) -> Any:
         """The value, on all ranks."""
         return self._at(reference, None)
 
@@ -108,8 +112,8 @@ class OverRanks:
         given = arguments_of(plan, self.entry, arguments, named)
         bounds = given.bounds(self.chunk_bytes)
         inputs: dict[str, Any] = {
-            **{size: Owned(number) for size, number in given.sizes.items()},
-            **{n: Owned(as_numpy(*pair)) for n, pair in given.whole.items()},
+            **{size: Replica(number) for size, number in given.sizes.items()},
+            **{n: Replica(as_numpy(*pair)) for n, pair in given.whole.items()},
         }
         for name, array in given.cut.items():
             parts = []
@@ -120,7 +124,7 @@ class OverRanks:
                     where = [slice(None)] * len(array.shape)
                     where[plan.axes[name]] = slice(bounds[number], bounds[number + 1])
                     part = np.asarray(array[tuple(where)])
-                parts.append(Owned(part, owner))
+                parts.append(Replica(part, owner))
             inputs[name] = Chunked(tuple(parts))
         values = execute(plan, cluster, inputs, bounds)
         leaves = [

@@ -55,7 +55,7 @@ def facts_of(program: Program) -> ProgramFacts:
     for function in program.functions:
         found = find_layouts(function, in_place)
         layouts.made |= found.made
-        layouts.handed_over |= found.handed_over
+        layouts.carried |= found.carried
     functions = {f.name: f for f in program.functions}
     return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts)
 

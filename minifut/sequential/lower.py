@@ -168,7 +168,7 @@ def _function(
     except NotInKernel as reason:
         raise NotSequential(str(reason)) from None
     outputs = [_leave(k, value) for value in values]
-    places = _tell_places(k, outputs)
+    places = _store_places(k, outputs)
     for arena in k.arenas.values():
         # Made here, so that it outlives the loop that launches again with more.
         host.emit(kc.Allocate(arena.memory, ONE))
@@ -215,7 +215,7 @@ def _leave(k: SequentialBuilder, value: Value) -> Array | tuple[Arena, kc.Expres
     return arena, k.size_value(value.offset)
 
 
-def _tell_places(
+def _store_places(
     k: SequentialBuilder, outputs: list[Array | tuple[Arena, kc.Expression]]
 ) -> kc.Memory:
     """A memory with the offset of each result."""

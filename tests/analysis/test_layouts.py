@@ -48,7 +48,7 @@ def test_results_of_kernels_and_branches_lie_row_major() -> None:
     program = parse_program(TEXT)
     (main,) = program.functions
     found = find_layouts(main, in_place_updates(main))
-    orders = {name.base: order for name, order in found.handed_over.items()}
+    orders = {name.base: order for name, order in found.carried.items()}
     assert orders == {"acc": (1, 0), "r": (1, 0)}
 
 

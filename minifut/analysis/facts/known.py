@@ -171,7 +171,7 @@ class Facts:
             return
         self.version += 1
         for atom in atoms if new is None else [new]:
-            self.put(self.open.learnt, atom, self.open.clock)
+            self.put(self.open.changed, atom, self.open.clock)
         for atom in atoms:
             self.put(self.about, atom, [*self.about.get(atom, ()), fact])
         for monomial, coefficient in form.items():
@@ -206,7 +206,7 @@ class Facts:
         if not isinstance(condition, Name):
             return
         self.put(self.truths, condition, truth)
-        self.put(self.open.learnt, condition, self.open.clock)
+        self.put(self.open.changed, condition, self.open.clock)
         exp = self.definition(condition)
         if not isinstance(exp, ScalarOp):
             return

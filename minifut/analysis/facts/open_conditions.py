@@ -20,15 +20,15 @@ class OpenCondition:
     truth: bool
     origin: str
     about: frozenset[Atom]
-    asked: int = -1
+    examined: int = -1
 
 
 class OpenConditions:
-    """`learnt`: the time at which the last fact about an atom was added."""
+    """`changed`: the time at which the last fact about an atom was added."""
 
     def __init__(self) -> None:
         self.entries: list[OpenCondition] = []
-        self.learnt: dict[Atom, int] = {}
+        self.changed: dict[Atom, int] = {}
         self.clock = 0
 
     def add(self, entry: OpenCondition) -> None:
@@ -38,12 +38,12 @@ class OpenConditions:
     def due(self) -> Iterator[OpenCondition]:
         """Those about something added since they were last examined, which
         is now, unless they are decided meanwhile."""
-        asked, self.clock = self.clock, self.clock + 1
+        examined, self.clock = self.clock, self.clock + 1
         for entry in self.entries:
             if any(other is entry for other in self.entries) and any(
-                self.learnt.get(atom, 0) > entry.asked for atom in entry.about
+                self.changed.get(atom, 0) > entry.examined for atom in entry.about
             ):
-                yield replace(entry, asked=asked)
+                yield replace(entry, examined=examined)
 
     def replace(self, condition: Name, entries: list[OpenCondition]) -> None:
         """What is left of a condition: itself, or nothing."""

@@ -154,7 +154,7 @@ def _only_own(chain: AccumulatorChain, uses: Mapping[Name, Uses]) -> bool:
     found = [uses[name] for name in chain.names]
     return [at for each in found for at in each.results] == [chain.result] and all(
         each.mentions
-        == each.handed_over_to(chain.names) + each.own_reads + len(each.results)
+        == each.passed_to(chain.names) + each.own_reads + len(each.results)
         for each in found
     )
 

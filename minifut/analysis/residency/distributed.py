@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from minifut.analysis.residency.uses import Uses, find_tiles, handed_over, uses_of
+from minifut.analysis.residency.uses import Uses, find_tiles, passed, uses_of
 from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.kernels import THREAD, KernelBody, Returns, SegMap
@@ -116,13 +116,13 @@ class _Classes:
                         self.carry(parameter.name)
                         self.carry(bound.name)
                         self.join(bound.name, parameter.name)
-                self.hand_over(stm)
+                self.connect(stm)
                 self.add_all(body.statements)
             case core.If() | core.Match() as branch:
                 for bound in stm.pattern:
                     if not isinstance(bound.type, ScalarType):
                         self.carry(bound.name)
-                self.hand_over(stm)
+                self.connect(stm)
                 for inner in branch.branches:
                     self.add_all(inner.statements)
 
@@ -130,8 +130,8 @@ class _Classes:
         self.root(name)
         self.carried.add(name)
 
-    def hand_over(self, stm: Stm) -> None:
-        for bound, atom in handed_over(stm):
+    def connect(self, stm: Stm) -> None:
+        for bound, atom in passed(stm):
             if bound in self.carried and isinstance(atom, Name):
                 self.join(bound, atom)
 
@@ -148,7 +148,7 @@ class _Classes:
             spaces |= uses[name].spaces
         own = names <= self.made.keys() | self.carried and all(
             each.mentions
-            == each.handed_over_to(names) + each.own_elements + len(each.results)
+            == each.passed_to(names) + each.own_elements + len(each.results)
             for each in (uses[name] for name in names)
         )
         sizes = spaces.pop() if own and len(spaces) == 1 else None

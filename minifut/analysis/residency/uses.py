@@ -36,7 +36,7 @@ class Uses:
     results: list[int] = field(default_factory=list)
     spaces: set[tuple[Size, ...]] = field(default_factory=set)
 
-    def handed_over_to(self, members: Collection[Name]) -> int:
+    def passed_to(self, members: Collection[Name]) -> int:
         """The transfers to some names."""
         return sum(carrier in members for carrier in self.carriers)
 
@@ -48,7 +48,7 @@ def uses_of(body: KernelBody) -> defaultdict[Name, Uses]:
         for name in _mentioned(node):
             found[name].mentions += 1
         if isinstance(node, Stm):
-            for bound, atom in handed_over(node):
+            for bound, atom in passed(node):
                 if isinstance(atom, Name):
                     found[atom].carriers.append(bound)
         if isinstance(node, SegMap) and node.level == THREAD:
@@ -79,7 +79,7 @@ def _count_own_reads(exp: SegMap, found: defaultdict[Name, Uses]) -> None:
                 uses.spaces.add(exp.space.sizes)
 
 
-def handed_over(stm: Stm) -> Iterator[tuple[Name, Atom]]:
+def passed(stm: Stm) -> Iterator[tuple[Name, Atom]]:
     """The parameters of a loop with what they start from and become, or the results of
     a branch with what they are."""
     match stm.exp:
@@ -141,7 +141,7 @@ def _tiles_of(stm: Stm, tiles: set[Name]) -> list[Name]:
                 for name in (bound.name, own)
             ]
         case core.If() | core.Match():
-            return [bound for bound, atom in handed_over(stm) if atom in tiles]
+            return [bound for bound, atom in passed(stm) if atom in tiles]
         case core.Copy(atom) | core.Opaque(atom) if atom in tiles:
             return names
     return []

@@ -312,8 +312,8 @@ def _check_call(
         functional, node.parameters, call.arguments, strict=True
     ):
         own = {n.name_resolved for n in binders(parameter)}
-        handed_on = isinstance(argument, syntax.Var) and argument.name_resolved in own
-        if is_function and not handed_on:
+        passed_on = isinstance(argument, syntax.Var) and argument.name_resolved in own
+        if is_function and not passed_on:
             raise error(
                 argument.location,
                 f"Higher-order argument {quote(source_text(argument))} in recursive "

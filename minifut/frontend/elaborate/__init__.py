@@ -66,9 +66,9 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     main = checked.program
     modules.declarations(main.declarations, outermost.child())
     made = []
-    asked = set(map(id, checked.entries))
+    checked_entries = set(map(id, checked.entries))
     for declaration, env in modules.entries:
-        if id(declaration) not in asked:
+        if id(declaration) not in checked_entries:
             continue
         if wanted is None or declaration.name in wanted:
             made.append(entry_point(declaration, env, work))

@@ -134,7 +134,7 @@ class Environment:
             frame = frame.outer
         return None
 
-    def knows(self, name: str) -> bool:
+    def is_bound(self, name: str) -> bool:
         """Does the name mean anything already? Then code seen before may refer to
         it, and it must not be bound anew in the same frame."""
         return self.term(name) is not None

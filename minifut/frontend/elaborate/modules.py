@@ -67,13 +67,13 @@ class Modules:
         match declaration:
             case syntax.ValueDeclaration(name=name):
                 before = env
-                env = env.child() if env.knows(name) else env
+                env = env.child() if env.is_bound(name) else env
                 home = env if calls_itself(declaration) else before
                 value = self.value(declaration, home)
                 self._bind(name, declaration.name_resolved, value, env, exports)
             case syntax.ModuleDeclaration(name=name):
                 module = self.module_declaration(declaration, env)
-                env = env.child() if env.knows(name) else env
+                env = env.child() if env.is_bound(name) else env
                 env.terms[name] = exports.terms[name] = module
                 self._share_names(module, env, exports)
             case syntax.ModuleTypeDeclaration(name=name, value=value_):

@@ -115,7 +115,7 @@ def _evaluate(size: types.SizeOpaque, env: Environment, work: Work) -> Size | No
     for name, resolved in free_variables(size.expression):
         if resolved is None:
             continue
-        found = _stands_for(
+        found = _size_or_type(
             replaced.get(resolved) or types.SizeVar(resolved), env, work
         )
         if found is not None:
@@ -127,7 +127,7 @@ def _evaluate(size: types.SizeOpaque, env: Environment, work: Work) -> Size | No
     return values.size_of(result) if isinstance(result, Leaf) else None
 
 
-def _stands_for(size: types.Size, env: Environment, work: Work) -> Term | None:
+def _size_or_type(size: types.Size, env: Environment, work: Work) -> Term | None:
     """A size, or the value of any type that a name in a size means."""
     if isinstance(size, types.SizeVar):
         found = env.meaning(size.name)

@@ -40,7 +40,7 @@ def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelP
         carried = carry_scalars(function, joined, kernels, names)
         kernels |= {kernel.name: kernel for kernel in carried.kernels}
         function = carried.function
-        plans = plans_of(function, kernels, carried.handed_on)
+        plans = plans_of(function, kernels, carried.carried_memories)
         emitter = Emitter(plans, kernels, launches, names)
         body = emitter.block(function.body) if plans else function.body
         functions.append(replace(function, body=body))

@@ -61,7 +61,7 @@ class CarriedScalars:
     that loops pass on and are written only once, and the kernels that store scalars."""
 
     function: kc.HostFunction
-    handed_on: frozenset[Name]
+    carried_memories: frozenset[Name]
     kernels: tuple[kc.Kernel, ...]
 
 
@@ -80,9 +80,9 @@ def carry_scalars(
         if not carrier.carried:
             return CarriedScalars(function, joined, ())
         changed = replace(function, body=body)
-        handed_on = frozenset(carrier.handed_on)
+        carried_memories = frozenset(carrier.carried_memories)
         known = {**kernels, **{kernel.name: kernel for kernel in carrier.kernels}}
-        plans = plans_of(changed, known, handed_on).values()
+        plans = plans_of(changed, known, carried_memories).values()
         stays = {name for plan in plans for name in plan.definitions}
         failed = {
             c.scalar
@@ -90,7 +90,7 @@ def carry_scalars(
             if not {c.before, c.definition.name} <= stays
         }
         if not failed:
-            return CarriedScalars(changed, handed_on, tuple(carrier.kernels))
+            return CarriedScalars(changed, carried_memories, tuple(carrier.kernels))
         refused |= failed
 
 
@@ -111,7 +111,7 @@ class _Carrier:
         self.refused = refused
         self.carried: list[Carried] = []
         self.joined = joined
-        self.handed_on = set(joined)
+        self.carried_memories = set(joined)
         self.kernels: list[kc.Kernel] = []
 
     def block(self, block: kc.HostBlock) -> kc.HostBlock:
@@ -219,8 +219,8 @@ class _Carrier:
             else (target, source)
             for target, source in zip(move.targets, move.sources, strict=True)
         ]
-        self.handed_on.update(memories.values())
-        self.handed_on.update(memory.name for memory in sources.values())
+        self.carried_memories.update(memories.values())
+        self.carried_memories.update(memory.name for memory in sources.values())
         return kc.HostMove(tuple(t for t, _ in pairs), tuple(s for _, s in pairs))
 
     def body(self, block: kc.HostBlock, carried: tuple[Carried, ...]) -> kc.HostBlock:

@@ -47,11 +47,11 @@ class DeviceScalars:
 def plans_of(
     function: kc.HostFunction,
     kernels: Mapping[str, kc.Kernel],
-    handed_on: frozenset[Name] = frozenset(),
+    carried_memories: frozenset[Name] = frozenset(),
 ) -> dict[int, DeviceScalars]:
     """The plans of blocks in which scalars stay on the device, by their identities;
     memories that are passed on at the end of a block keep what they hold."""
-    planner = _Planner(function, kernels, handed_on)
+    planner = _Planner(function, kernels, carried_memories)
     blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
     plans = {id(block): planner.plan(block) for block in blocks}
     return {at: plan for at, plan in plans.items() if plan.definitions}
@@ -64,9 +64,9 @@ class _Planner:
         self,
         function: kc.HostFunction,
         kernels: Mapping[str, kc.Kernel],
-        handed_on: frozenset[Name],
+        carried_memories: frozenset[Name],
     ) -> None:
-        self.handed_on = handed_on
+        self.carried_memories = carried_memories
         nodes = list(walk(function.body))
         self.results = {r for r in function.results if isinstance(r, Name)}
         self.statements = [n for n in nodes if isinstance(n, kc.HostStatement)]
@@ -78,7 +78,7 @@ class _Planner:
             if isinstance(node, kc.HostMove | kc.HostCall):
                 mentioned: set[Name] = set()
                 own_names(node, mentioned)
-                self.renamed.update(mentioned - handed_on)
+                self.renamed.update(mentioned - carried_memories)
 
     def plan(self, block: kc.HostBlock) -> DeviceScalars:
         """Which scalars of a block need not reach the host."""
@@ -115,7 +115,7 @@ class _Planner:
             for s in statements
             if isinstance(s, kc.Allocate)
             and self.renamed[s.memory.name] <= (s.memory.name in given)
-        } | self.handed_on
+        } | self.carried_memories
         found: dict[Name, kc.HostAssign] = {}
         for statement in statements:
             match statement:

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-def _whose(access: kc.Load | kc.Store, context: Context) -> Remark:
+def _memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
     return Remark((str(access.memory.name.base),))
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def load_vector(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -75,7 +75,7 @@ def load_vector(
     return kc.Load(load.memory, first, _side_by_side(load, lanes))
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def load_backwards(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -105,7 +105,7 @@ def load_backwards(
     return _reversed(vector)
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def load_within_edges(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -145,7 +145,7 @@ def load_within_edges(
     return kc.Select(spread, whole, single, side_by_side)
 
 
-@rule(paper=MASKS, remark=_whose)
+@rule(paper=MASKS, remark=_memory_of)
 def gather(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -178,7 +178,7 @@ def gather(
     return _one_by_one(load, lanes)
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store contiguous elements as one vector.
 
@@ -204,7 +204,7 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store elements that are laid out in memory from the last lane to the first as one
     vector.
@@ -233,7 +233,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     return (kc.Store(store.memory, _lowest(first, lanes), value),)
 
 
-@rule(label="asVector", paper=LIFT, remark=_whose)
+@rule(label="asVector", paper=LIFT, remark=_memory_of)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -279,7 +279,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     return (kc.Branch(whole, together, kc.Block(single)),)
 
 
-@rule(paper=MASKS, remark=_whose)
+@rule(paper=MASKS, remark=_memory_of)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 

@@ -34,12 +34,12 @@ class NotVectorisable(Decline):
 @dataclass(slots=True)
 class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
-    which `is_wanted` selects one when the kernel is built (there may be just one);
+    which `is_chosen` selects one when the kernel is built (there may be just one);
     those for which there is code are added to `widths`. Registers in `numbers` never
     hold a NaN."""
 
     choices: tuple[int, ...]
-    is_wanted: Callable[[int], kc.Expression] | None = None
+    is_chosen: Callable[[int], kc.Expression] | None = None
     governing: tuple[Parameter, ...] = ()
     numbers: frozenset[Name] = frozenset()
     widths: list[int] = field(default_factory=list)
@@ -56,8 +56,8 @@ class LoopContext(CodeContext):
             with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)
             block = kc.Block(tuple(statements))
-            if self.is_wanted is not None:
-                choice = kc.StaticIf(self.is_wanted(width), block, chosen)
+            if self.is_chosen is not None:
+                choice = kc.StaticIf(self.is_chosen(width), block, chosen)
                 block = kc.Block((choice,))
             chosen = block
             self.widths.insert(0, width // share)

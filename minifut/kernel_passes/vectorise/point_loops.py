@@ -41,13 +41,13 @@ def vectorise_points(k: KernelEditor) -> None:
         for loop in loops_of(k.statements)
         if isinstance(loop, kc.For) and loop.points
     ]
-    if any(map(_is_worth_it, loops)):
+    if any(map(_is_profitable, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop))
     elif loops and k.derivation is not None:
         k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
 
 
-def _is_worth_it(loop: kc.For) -> bool:
+def _is_profitable(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
     if loop.expensive or not fills_vectors:
         return loop.expensive
@@ -86,7 +86,7 @@ def _reads_matrices(loop: kc.For) -> bool:
 
 
 def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if not (loop.points and _is_worth_it(loop)):
+    if not (loop.points and _is_profitable(loop)):
         return None
     outcome = vectorise_map(loop, loop_context(k))
     if isinstance(outcome, Declined):

@@ -141,7 +141,7 @@ def staged_elements(
 ) -> Size:
     """Elements per work-item that fit into local memory beside two values each; one if
     `is_long` is 0, not 1. Kernels are built for it."""
-    fitting = group_limits.local_room(host) // (group * _bytes(types)) - 2
+    fitting = group_limits.free_local_bytes(host) // (group * _bytes(types)) - 2
     most = host.let_size(minimum(host.parameter(STAGED), fitting), "staged")
     each = core.SizeExp(ONE + (most - 1) * is_long)
     return Size.of(host.choose_build_constant(each, STAGED, "staged"))

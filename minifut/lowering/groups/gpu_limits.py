@@ -27,7 +27,7 @@ STATIC_BYTES = 16
 """local memory that a kernel has besides its arrays: the cell for failures"""
 
 
-def local_room(host: HostBuilder) -> Size:
+def free_local_bytes(host: HostBuilder) -> Size:
     """The bytes that the arrays of a group may take."""
     return host.parameter(LOCAL_MEMORY) - STATIC_BYTES
 
@@ -37,7 +37,7 @@ def group_size(host: HostBuilder, parameter: Parameter, nbytes: int = 0) -> Size
     size = host.parameter(parameter)
     if not nbytes:
         return size
-    return maximum(ONE, minimum(size, local_room(host) // nbytes))
+    return maximum(ONE, minimum(size, free_local_bytes(host) // nbytes))
 
 
 def check_group(host: HostBuilder, k: KernelBuilder, group: Size) -> None:

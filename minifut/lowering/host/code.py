@@ -236,7 +236,7 @@ def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
 
 def order_of(host: HostBuilder, name: Name | None) -> Order | None:
     """The order of an array that crosses a branch or a loop; None: row-major."""
-    return None if name is None else host.facts.layouts.handed_over.get(name)
+    return None if name is None else host.facts.layouts.carried.get(name)
 
 
 def receive(host: HostBuilder, pattern: tuple[Param, ...]) -> tuple[Name, ...]:

@@ -70,14 +70,16 @@ class _Search:
                         self.add(target, self.of((source,)))
             case kc.Launch(kernel, grid, group, arguments):
                 before = self.found.get(kernel, NONE)
-                self.found[kernel] = before | self.handed((*grid, *group, *arguments))
+                self.found[kernel] = before | self.sources_of(
+                    (*grid, *group, *arguments)
+                )
             case kc.HostIf(_, then, otherwise):
                 self.block(then)
                 self.block(otherwise)
             case kc.HostFor(_, _, body) | kc.HostWhile(_, body):
                 self.block(body)
 
-    def handed(self, values: Sequence[kc.Memory | Name | Size]) -> Sources:
+    def sources_of(self, values: Sequence[kc.Memory | Name | Size]) -> Sources:
         """Where the scalars and sizes of a launch come from."""
         found = NONE
         for value in values:

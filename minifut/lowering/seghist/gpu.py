@@ -24,7 +24,7 @@ from minifut.ir.types import ArrayType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.gpu.work_distribution import bind_segment, parallel_region
-from minifut.lowering.groups.gpu_limits import local_room
+from minifut.lowering.groups.gpu_limits import free_local_bytes
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
@@ -183,7 +183,7 @@ def _in_local_memory(
         nbytes = nbytes + (product(target.shape) + 1) * target.cells.bytes
     cells = host.let_size(cells, "cells")
     nbytes = host.let_size(maximum(ONE, nbytes), "bytes")
-    room = host.let_size(local_room(host) // host.parameter(RESIDENT), "room")
+    room = host.let_size(free_local_bytes(host) // host.parameter(RESIDENT), "room")
     fits = minimum(ONE, room // nbytes)
     worth = minimum(ONE, length * ELEMENTS_PER_CELL // maximum(ONE, cells))
     fits = host.let_size(fits * worth, "fits")

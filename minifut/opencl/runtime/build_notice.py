@@ -42,7 +42,9 @@ class BuildNotice:
         self._program = program
         if self._over is None:
             self._over = Event()
-            self._thread = Thread(target=self._tell, args=(self._over,), daemon=True)
+            self._thread = Thread(
+                target=self._report_after_delay, args=(self._over,), daemon=True
+            )
             self._thread.start()
 
     def end(self) -> None:
@@ -53,7 +55,7 @@ class BuildNotice:
             self._thread.join()  # which removes the line before anything else is shown
             self._over = self._thread = None
 
-    def _tell(self, over: Event) -> None:
+    def _report_after_delay(self, over: Event) -> None:
         begun = perf_counter()
         if over.wait(NOTICE_AFTER):
             return

@@ -61,7 +61,7 @@ def restore_private_folder() -> None:
                 _lock(folder)
 
 
-def require_room() -> None:
+def require_disk_space() -> None:
     """Raise a `UsageError` if there is no space for PoCL's files: LLVM ends the process
     if it cannot write one to the end."""
     folder = os.environ.get("POCL_CACHE_DIR", tempfile.gettempdir())

@@ -19,7 +19,10 @@ from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
-from minifut.opencl.runtime.driver_cache import require_room, restore_private_folder
+from minifut.opencl.runtime.driver_cache import (
+    require_disk_space,
+    restore_private_folder,
+)
 from minifut.opencl.runtime.enqueue import Commands
 from minifut.opencl.runtime.sections import Section, together
 from minifut.opencl.runtime.templates import expanded
@@ -287,7 +290,7 @@ def _build(session: Session, handle: Any, text: str, options: str, name: str) ->
     _report(name, text, options)
     restore_private_folder()
     if session.device.platform == "PoCL":
-        require_room()
+        require_disk_space()
     key = binaries.key_of(session.device, handle, options, text)
     program = binaries.load_program(session, handle, key)
     if program is not None:

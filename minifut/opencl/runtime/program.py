@@ -123,7 +123,7 @@ class Instance:
         values = self._values(parameters)
         self.run = Run(session, (), values, program.failures, program.places)
         self._install(values)
-        self._want(parameters)
+        self._set(parameters)
         if program.constants is not None:
             self._evaluate_constants(program.constants)
         self.entries: dict[str, Callable[..., Any]] = {
@@ -162,7 +162,7 @@ class Instance:
                 i for i, (a, b) in enumerate(zip(old, values, strict=True)) if a != b
             }
             self._install(values)
-            self._want(wanted)
+            self._set(wanted)
             kinds = {program.parameters[index].kind for index in changed}
             if "choice" in kinds and program.constants is not None:
                 self._evaluate_constants(program.constants)
@@ -206,7 +206,7 @@ class Instance:
         schedule = self.program.schedule
         return schedule if schedule in ("cpu", "gpu") else self.session.device.kind
 
-    def _want(self, wanted: Mapping[str, int]) -> None:
+    def _set(self, wanted: Mapping[str, int]) -> None:
         self._wanted = dict(wanted)
         self.run.changed = changed_parameters(self.parameters, self.kind, wanted)
 

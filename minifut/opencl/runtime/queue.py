@@ -51,7 +51,7 @@ SMALL_COPY = 1 << 15
 """bytes that are copied faster than a command is enqueued and waited for"""
 
 
-give_way: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
+yield_core: Callable[[], None] = getattr(os, "sched_yield", lambda: None)
 
 
 class Waiter:
@@ -158,7 +158,7 @@ class Session:
             self.queue.flush()
             stop = perf_counter() + SPIN_SECONDS
             while status > self._complete and perf_counter() < stop:
-                give_way()
+                yield_core()
                 status = event.command_execution_status
         if status > self._complete:
             self._waiter.wait()

@@ -83,7 +83,7 @@ class _Mapping:
         node = map_children(node, self.node)
         if not isinstance(node, Body):
             return node
-        loops = [self.is_wanted(s.exp) for s in node.statements]
+        loops = [self.is_rewritten(s.exp) for s in node.statements]
         if not any(loops):
             return node
         build = Builder(self.context.names, self.context.scope)
@@ -95,7 +95,7 @@ class _Mapping:
                 build.append(statement)
         return replace(node, statements=tuple(build.statements))
 
-    def is_wanted(self, exp: object) -> bool:
+    def is_rewritten(self, exp: object) -> bool:
         if not isinstance(exp, Loop) or not isinstance(exp.form, ForLoop):
             return False
         types = [parameter.type for parameter in exp.parameters]

@@ -74,13 +74,13 @@ class FunctionFacts:
                 return [1.0, SELDOM] if taken else [SELDOM, 1.0]
         return [1 / len(bodies)] * len(bodies)
 
-    def note_wanted(self, body: Body) -> set[Dimension]:
+    def find_preferred(self, body: Body) -> set[Dimension]:
         """The orders of operands that kernels in a body need, and what its
         statements need later."""
         found: set[Dimension] = set()
         for statement in body.statements:
             for inner in host_bodies(statement.exp):
-                found |= self.note_wanted(inner)
+                found |= self.find_preferred(inner)
             facts = self.kernels.get(id(statement))
             for offer in facts.offers if facts else ():
                 found |= set(offer.wanted.items())

@@ -65,7 +65,7 @@ def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Layout
     known = FunctionFacts(scope, machine)
     if not known.collect(function.body):
         return {}
-    known.note_wanted(function.body)
+    known.find_preferred(function.body)
     planner = _Planner(known)
     start: State = {}
     for parameter in function.parameters:

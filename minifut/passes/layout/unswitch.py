@@ -137,7 +137,7 @@ def unswitched(
     loop = statement.exp
     assert isinstance(loop, Loop)
     decisions = _Decisions(kind, set(bound_names(loop)))
-    decisions.look_at(loop.body)
+    decisions.visit(loop.body)
     found = decisions.found
     if not found:
         return NOTHING_DECIDED
@@ -189,7 +189,7 @@ class _Decisions:
     found: dict[Name, bool] = field(default_factory=dict)
     needed: dict[Name, Stm] = field(default_factory=dict)
 
-    def look_at(self, body: Body) -> None:
+    def visit(self, body: Body) -> None:
         """Find conditions, where the way by default leads past them."""
         for statement in body.statements:
             exp = statement.exp
@@ -197,7 +197,7 @@ class _Decisions:
                 self.definitions[statement.pattern[0].name] = statement
             elif not isinstance(exp, If) or not self.decide(statement, exp):
                 for inner in host_bodies(exp):
-                    self.look_at(inner)
+                    self.visit(inner)
 
     def decide(self, statement: Stm, exp: If) -> bool:
         """Whether the defaults decide a branch on layouts."""
@@ -212,7 +212,7 @@ class _Decisions:
             return False
         self.found[condition] = value
         self.needed |= needed
-        self.look_at(exp.then if value else exp.otherwise)
+        self.visit(exp.then if value else exp.otherwise)
         return True
 
     def collect(self, name: Name, needed: dict[Name, Stm]) -> bool:

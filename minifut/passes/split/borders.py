@@ -75,7 +75,7 @@ def borders(facts: Facts, nest: ScalarNest) -> Borders:
     with facts.inner():
         _enter(facts, nest)
         for node in asked:
-            for dimension, border in _asked_by(facts, nest, node):
+            for dimension, border in _borders_of(facts, nest, node):
                 low, high = found.fixed[dimension]
                 found.fixed[dimension] = max(low, border[0]), max(high, border[1])
     clamps = [n for n in asked if n.operator.name in ("min", "max")]
@@ -134,7 +134,7 @@ def _questions(facts: Facts, node: ScalarOp) -> Iterator[list[Form]]:
         yield from DECIDED[node.operator.name](left, right)
 
 
-def _asked_by(
+def _borders_of(
     facts: Facts, nest: ScalarNest, node: ScalarOp
 ) -> Iterator[tuple[int, Border]]:
     """The borders that the conditions of an expression need."""

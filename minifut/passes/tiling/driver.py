@@ -175,7 +175,7 @@ class _Tiler:
         tiled = self.derived(known, BLOCK_AND_REGISTER)
         mark = mark_of(target, TILE)
         assert mark is not None
-        made = divide(tiled, *self.worth(target), len(mark.dimensions))
+        made = divide(tiled, *self.benefit(target), len(mark.dimensions))
         split = None
         if made.rank == 2 and made.shares:
             split = self.split(known, target, made)
@@ -238,7 +238,7 @@ class _Tiler:
             recorded.add(key)
         return body
 
-    def worth(self, target: Stm) -> tuple[Size, bool]:
+    def benefit(self, target: Stm) -> tuple[Size, bool]:
         """The steps of the points that share tiles on one block of the common
         dimension, and whether all that is read is read again."""
         kernel, mark = target.exp, mark_of(target, TILE)

@@ -121,25 +121,25 @@ def components(tree: Tree) -> list[Aliases]:
 
 def without(tree: Tree, names: Iterable[Name]) -> Tree:
     """Drop the aliases of these variables."""
-    gone = set(names)
-    if not gone:
+    consumed = set(names)
+    if not consumed:
         return tree
     return map_aliases(
-        tree, lambda als: frozenset(a for a in als if a.name not in gone)
+        tree, lambda als: frozenset(a for a in als if a.name not in consumed)
     )
 
 
 def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
     """The variables go out of scope: their aliases become free."""
-    gone = set(names)
-    if not gone:
+    consumed = set(names)
+    if not consumed:
         return tree
 
     def free(aliases: Aliases) -> Aliases:
-        if not any(a.bound and a.name in gone for a in aliases):
+        if not any(a.bound and a.name in consumed for a in aliases):
             return aliases
         return frozenset(
-            replace(a, bound=False) if a.name in gone else a for a in aliases
+            replace(a, bound=False) if a.name in consumed else a for a in aliases
         )
 
     return map_aliases(tree, free)

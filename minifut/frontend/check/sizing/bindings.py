@@ -61,7 +61,7 @@ def _let_chain(state: Sizing, node: syntax.Exp) -> Type:
 
 def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
     """The type of a `let` from outside, given that of its body."""
-    gone: list[Name]
+    unscoped: list[Name]
     match node:
         case syntax.Let(_, sizes, pattern, value):
             names = [n.name_resolved for n in binders(pattern)]
@@ -72,13 +72,13 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
                 # a chain of squares doubles with each `let`
                 if all(length(s) <= LONGEST for s, *_ in dimensions(outside)):
                     return state.normal_type(outside)
-            gone = [*(filled(s.name_resolved) for s in sizes), *map(filled, names)]
+            unscoped = [*(filled(s.name_resolved) for s in sizes), *map(filled, names)]
         case syntax.LetFunction() | syntax.LetUpdate():
             assert node.name_resolved is not None
-            gone = [node.name_resolved]
+            unscoped = [node.name_resolved]
         case _:
             raise AssertionError(node)
-    type_, node.exts = unscope(state, node.location, gone, body)
+    type_, node.exts = unscope(state, node.location, unscoped, body)
     return type_
 
 

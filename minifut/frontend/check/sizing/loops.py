@@ -245,13 +245,13 @@ class _Loop:
             for _ in node.sizes
         )
         mapping = {n: SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
-        self._may_yet_stay(exts)
+        self._join_with_starts(exts)
         result = substitute(whole, mapping) if mapping else whole
         free = free_sizes(result)
         node.exts = tuple(e for e in exts if e in free)
         return result
 
-    def _may_yet_stay(self, exts: tuple[Name, ...]) -> None:
+    def _join_with_starts(self, exts: tuple[Name, ...]) -> None:
         """Let sizes that vary be equated with the initial ones, if they only vary
         because these, or what they are joined with, are those of parameters."""
         joined = self.state.joined

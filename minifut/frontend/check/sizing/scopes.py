@@ -36,12 +36,12 @@ from minifut.names import Name
 
 
 def unscope(
-    state: Sizing, location: Location, gone: Collection[Name], type_: Type
+    state: Sizing, location: Location, unscoped: Collection[Name], type_: Type
 ) -> tuple[Type, tuple[Name, ...]]:
     """Replace sizes that mention names going out of scope by unknown ones."""
-    if not gone:
+    if not unscoped:
         return type_, ()
-    names = set(gone)
+    names = set(unscoped)
     if names.isdisjoint(mentioned(type_)) or not free_sizes(type_) & names:
         return type_, ()
 

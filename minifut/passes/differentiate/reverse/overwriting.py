@@ -202,7 +202,7 @@ class _Updates:
         if then is None or other is None or then.start != other.start:
             return None
         sides = (self.giving(then, (), other.kept), self.giving(other, then.kept, ()))
-        given, copies, kept = self.handed_out((*then.kept, *other.kept))
+        given, copies, kept = self.kept_arrays((*then.kept, *other.kept))
         condition = exp.condition
         if condition in varying:
             flag = self.parameter("taken", BOOL)
@@ -253,7 +253,7 @@ class _Updates:
         count = length_of(self.build, form)
         shape = (atom_size(count),)
         tapes = [self.parameter("tape", array_of(p.type, shape)) for p in chain.kept]
-        given, copies, kept = self.handed_out(tapes)
+        given, copies, kept = self.kept_arrays(tapes)
         before = self.build.nested()
         initial = [_anything(before, tape) for tape in tapes]
         inner = self.build.nested()
@@ -297,7 +297,7 @@ class _Updates:
         (made,) = self.build.parameters((type_,), base)
         return made
 
-    def handed_out(
+    def kept_arrays(
         self, kept: Iterable[Param]
     ) -> tuple[tuple[Param, ...], list[Stm], tuple[Param, ...]]:
         """More results of a statement for what is kept within it, copies of them, and
