@@ -3,7 +3,7 @@
     python benchmarks/adbench.py CHECKOUT [PROGRAM ...] [--schedule cpu|gpu]
 
 `CHECKOUT` is a checkout of github.com/diku-dk/futhark-benchmarks, after `futhark pkg
-sync` in adbench (any folder `lib` of its packages will do: --lib LIB). Its data lie
+sync` in adbench (any folder `lib` of its packages will do: --lib LIB). Its data are
 elsewhere, so that inputs of the right shapes are made here: ADBench's gmm, ba, hand
 (its simple and its complicated form) and lstm, RSBench with and without Doppler
 broadening, XSBench with its three kinds of grid. The programs are compiled unmodified;

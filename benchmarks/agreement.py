@@ -22,7 +22,7 @@ The verdicts: `agrees`; `DISAGREES` (another result, another end, an internal er
 `CRASHED` (the process ended); `hung` (it had to be stopped); `partly` (what was run
 agrees, there was no time or memory or expected result for all); `refused` (does not
 compile, or its data cannot be used); `no data`. The exit code is 0 if all programs that
-were looked at agree or have no data, 1 if not, 2 if there was no time for all.
+were examined agree or have no data, 1 if not, 2 if there was no time for all.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ COUNT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A program; `UNSAFE` stands where its attribute does."""
+    """A program; `UNSAFE` is the place of its attribute."""
 
     name: str
     text: str

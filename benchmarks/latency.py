@@ -10,7 +10,7 @@ Predictions written down before the first measurement: help 0.15 s (click alone)
 call 45 µs (two copies of 4 kB, a launch and a wait on a thread pool). That was of every
 launch on the thread pool; small ones run in the calling thread now.
 
-Compiling again is from what the process keeps, and from what lies on disk. Calls on
+Compiling again is from what the process keeps, and from what is on disk. Calls on
 arrays of the device are compared with calls on NumPy arrays, those on arrays in other
 layouts with a call on a contiguous array and one copy by NumPy, and a map of 16
 elements with Numba's parallel function where that is installed.

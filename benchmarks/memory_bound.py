@@ -193,7 +193,7 @@ def verify(case: Case, result: Any) -> None:
 
 
 def main() -> None:
-    """Measure, print a table, and fail if a ratio is missed and that is asked for."""
+    """Measure, print a table, and fail if a ratio is missed and that is requested."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--exponent", type=int, default=24)
     parser.add_argument("--rounds", type=int, default=15)

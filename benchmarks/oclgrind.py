@@ -24,7 +24,7 @@ threads of `tests/lowering/groups` run. A program is
     beyond      the simulator itself gave up (it knows no integers of odd widths, which
                 LLVM makes of some loops, nor some instructions); not a fault
 
-One race is meant and left out: work-items look at the failure cell without an atomic,
+One race is meant and left out: work-items read the failure cell without an atomic,
 to leave early, while others may record a failure there.
 The exit code is 0 if no program has findings or failed.
 """
@@ -202,7 +202,7 @@ TILED = {
 
 
 def main() -> int:
-    """Run all programs asked for and say what was found."""
+    """Run all programs requested and say what was found."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("programs", nargs="*", type=Path)
     parser.add_argument("--schedule", choices=("cpu", "gpu"), default="gpu")

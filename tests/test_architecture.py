@@ -41,7 +41,7 @@ SURFACE = {"__init__", "__main__"}
 
 def table_of_packages() -> dict[str, set[str]]:
     """What each package may import, by the table of docs/architecture.md; modules that
-    stand in one row are one package."""
+    are in one row are one package."""
     allowed: dict[str, set[str]] = {}
     for line in PAGE.read_text().split("## What passes between")[0].splitlines():
         cells = line.split("|")
@@ -130,7 +130,7 @@ def test_no_packages_import_each_other() -> None:
 
 
 def test_packages_are_imported_by_statements() -> None:
-    """An import by a string would be seen by nobody. What is above all others, the
+    """An import by a string would be seen by no check. What is above all others, the
     command line and the library's surface, may load its parts so."""
     hidden = [
         str(path.relative_to(ROOT))

@@ -51,7 +51,7 @@ CHAINS = {
     "asserts": (24, MAP, "assert (x != $) (x + 1)", "x) xs"),
     "derivatives": (12, "entry main (x: f64) = vjp (\\x -> ", "x * x + $", "x) x 1"),
 }  # fmt: skip
-"""a step again and again: how often, what stands before, the step, and its result"""
+"""a step again and again: how often, what precedes, the step, and its result"""
 
 TEXTS = {
     "reductions": (12, ARRAY + "(<<i32.sum (map (+ $) xs)||, >>)"),

@@ -124,8 +124,8 @@ def test_few_matches_over_a_union_end_with_a_default(union: str) -> None:
 
 
 def ends_with_default(match: ast.Match) -> bool:
-    """Whether its last case takes anything. A default that hands the subject on is none:
-    the type of what takes it says which nodes are left."""
+    """Whether its last case takes anything. A default that passes the subject on is
+    none: the type of what takes it says which nodes are left."""
     last = match.cases[-1]
     if not isinstance(last.pattern, ast.MatchAs) or last.pattern.pattern or last.guard:
         return False

@@ -18,7 +18,7 @@ LIMITS = {"passes": 60, "device": 240, "oclgrind": 240}
 
 
 def main() -> int:
-    """Run the stages asked for; 1 if anything disagrees, 2 if seeds are left."""
+    """Run the stages requested; 1 if anything disagrees, 2 if seeds are left."""
     options = arguments()
     state = State(options.folder)
     until = time.monotonic() + options.seconds

@@ -3,10 +3,10 @@
     python -m benchmarks.campaign.endurance MINUTES [--threads 3] [--seed 1]
 
 Each of the threads calls ten programs in turn, of sizes that change from call to call,
-and compares results with NumPy's. The memory of the process is looked at every half
+and compares results with NumPy's. The memory of the process is examined every half
 second; what the last quarter of the time takes at most may be up to 2 % more than what
 the second quarter took at most. Time in which the process is stopped, or is not given a
-processor, does not count: between two looks at most two seconds do. Prints the calls,
+processor, does not count: at most two seconds between two readings do. Prints calls,
 the wrong ones, and the memory by tenths of the time, of an interrupted run too; the
 exit code is 1 if a result is wrong or memory grows.
 """
@@ -32,7 +32,7 @@ import minifut
 GROWTH = 1.02
 LARGEST = 40_000
 COUNTED = 2.0
-"""seconds that count at most between two looks at the memory"""
+"""seconds that count at most between two readings of the memory"""
 Numbers = np.random.Generator
 Reference = Callable[..., Any]
 

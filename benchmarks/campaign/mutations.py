@@ -100,7 +100,7 @@ KERNELS = [
 
 
 def read_blocks(path: Path, data: bytes) -> None:
-    """Everything that stands in test blocks."""
+    """Everything that is in test blocks."""
     text = data.decode("utf-8", "replace")
     for spec in (read_spec(path.name, text), _bare(path.name, text)):
         expressions = [

@@ -44,7 +44,7 @@ KEPT: list[Any] = []
 
 
 def keep(self: Pool, capacity: int, buffer: Any, host: Any, address: int) -> None:
-    """`Pool.release`, by which nobody gets the block again."""
+    """`Pool.release`, by which nothing gets the block again."""
     KEPT.append(buffer)
 
 

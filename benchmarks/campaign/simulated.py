@@ -69,7 +69,7 @@ def test_block(subject: Subject) -> str:
 def simulate(
     path: Path, schedule: str, limit: int, module: str = COMMAND
 ) -> tuple[list[str], list[str]]:
-    """What the simulator finds, and why it could not look at all."""
+    """What the simulator finds, and why it is incomplete."""
     command = [sys.executable, "-m", module, "test", str(path.resolve())]
     command += ["--device", "Oclgrind", "--schedule", schedule]
     environment = {**os.environ, **ENVIRONMENT, **OPTIONS}

@@ -92,7 +92,7 @@ def elaborated(text: str, seed: int) -> Program:
 
 
 def parameters_of(program: Program) -> dict[str, Parameter]:
-    """The tuning parameters that a program of kernels asks for, by name."""
+    """The tuning parameters that a program of kernels requires, by name."""
     return {
         node.parameter.name: node.parameter
         for function in program.functions

@@ -12,7 +12,7 @@
     predictions   the newest table of `benchmarks/results/gpu-predictions-*`
 
 The report is printed and written to benchmarks/results/gpu-DEVICE-DATE.txt, with the
-date, the device and its driver, to stand beside the predictions there.
+date, the device and its driver, to be put beside the predictions there.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def predicted(family: str | None, type_: str) -> str:
 
 
 def predictions() -> Iterator[str]:
-    """The newest table of predictions, to stand beside the measurements."""
+    """The newest table of predictions, to be put beside the measurements."""
     *_, newest = sorted((ROOT / "benchmarks" / "results").glob("gpu-predictions-*"))
     yield f"{newest.name}:"
     yield from newest.read_text().splitlines()

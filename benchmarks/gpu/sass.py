@@ -62,7 +62,7 @@ def operation(instruction: str) -> str:
 
 
 def loops_of(text: str) -> tuple[Loop, ...]:
-    """The loops: what stands between a label and a later branch to it. The last one is
+    """The loops: what is between a label and a later branch to it. The last one is
     all of the code, as if it were a loop around the others."""
     instructions, labels = _read(text)
     extents = set()
@@ -91,7 +91,7 @@ def runs_of(text: str) -> tuple[Loop, ...]:
 
 
 def _read(text: str) -> tuple[list[str], dict[str, int]]:
-    """The instructions, and the number of the one that each label stands before; those
+    """The instructions, and the number of the one that each label precedes; those
     of functions for the division of numbers beyond 32 bits are left out."""
     instructions: list[str] = []
     labels: dict[str, int] = {}

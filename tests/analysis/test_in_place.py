@@ -1,4 +1,4 @@
-"""Which updates happen in place: those that nobody could notice, and most of those."""
+"""Which updates happen in place: those that nothing could notice, and most of those."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_rows_of_a_lambda_belong_to_the_array() -> None:
 
 
 def test_a_copy_of_what_is_not_needed_again_is_none() -> None:
-    """`copy` in the source asks for nothing: only the start of the loop is made."""
+    """`copy` in the source requires nothing: only the start of the loop is made."""
     source = """
 entry main (n: i64): [n]bool =
   (loop (s, i) = (replicate n true, 2i64) while i * i < n do

@@ -44,7 +44,7 @@ fun main (n: i64, m: i64, xs: [n][m]i32, rounds: i64, c: bool) -> (r: [m][n]i32)
 
 
 def test_results_of_kernels_and_branches_lie_row_major() -> None:
-    """So that a view of one is handed over as it lies, not copied in each round."""
+    """So that a view of one is passed as it is, not copied in each round."""
     program = parse_program(TEXT)
     (main,) = program.functions
     found = find_layouts(main, in_place_updates(main))

@@ -7,7 +7,7 @@ from minifut.kernel_ir.reader import KernelReader
 
 
 def read_kernels(text: str) -> tuple[kc.Kernel, ...]:
-    """The kernels of a text, with the functions that stand before them."""
+    """The kernels of a text, with the functions that precede them."""
     reader = KernelReader(text)
     found: list[kc.Kernel] = []
     while reader.kind != "end":

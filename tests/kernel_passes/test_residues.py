@@ -1,4 +1,5 @@
-"""Points told apart by quotients and residues of their index: meaning at all sizes."""
+"""Points distinguished by quotients and residues of their index: meaning at all
+sizes."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def difference(
         close = np.isclose(
             result.astype("f8"), expected.astype("f8"), bits, 1e-6, equal_nan=True
         )
-    if operator.name == "to_bits":  # which NaN it is, nobody promises
+    if operator.name == "to_bits":  # which NaN it is, is not specified
         close |= np.isnan(operands[0])
     if close.all():
         return ""

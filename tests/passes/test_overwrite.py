@@ -13,7 +13,12 @@ from minifut.ir.core import Update
 from minifut.ir.interpret import run
 from minifut.ir.traverse import walk
 from tests.passes.meaning import assert_same, outcome
-from tests.passes.test_short_circuit import GIVEN, STEPS, in_one_thread, scratch_arrays
+from tests.passes.short_circuit.test_short_circuit import (
+    GIVEN,
+    STEPS,
+    in_one_thread,
+    scratch_arrays,
+)
 from tests.passes.test_versions import HUGE, thresholds
 
 IN_PLACE = {

@@ -56,7 +56,7 @@ def test_every_step_keeps_the_results(seed: int) -> None:
 
 
 def with_copies(program: core.Program, copied: set[Any]) -> core.Program:
-    """The program with the copies before loops that the analysis asks for."""
+    """The program with the copies before loops that the analysis requires."""
     names: NameSource = names_after(program)
 
     def inside(node: Any) -> Any:

@@ -144,7 +144,7 @@ def irregular(make: Maker, scope: Scope) -> None:
 
 
 def filtered(make: Maker, scope: Scope) -> None:
-    """A filter, whose size nobody knows, and something made of what is left."""
+    """A filter, whose size nothing knows, and something made of what is left."""
     found = make.array(scope, most=2)
     if found is None:
         return

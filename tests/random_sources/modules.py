@@ -1,6 +1,6 @@
 """Statements that call modules, functors, and polymorphic and lifted functions.
 
-Declarations stand before main: `Maker.declare` keeps each text once.
+Declarations precede main: `Maker.declare` keeps each text once.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ EDGES = (0.0, 0.0, 0.05, 0.3)
 
 @dataclass(frozen=True, slots=True)
 class RandomProgram:
-    """`lines` are the statements of main, one each; `maps` tells what those lines map
+    """`lines` are the statements of main, one each; `maps` says what those lines map
     that are one map, by the name that they bind; `make` and `scope` can make more."""
 
     declarations: tuple[str, ...]

@@ -121,7 +121,7 @@ def reordered(program: RandomProgram, random: random.Random) -> RandomProgram | 
 
 
 def dead(program: RandomProgram, random: random.Random) -> RandomProgram | None:
-    """More statements, whose results nobody uses."""
+    """More statements, whose results nothing uses."""
     scope, make = program.scope, program.make
     more = Scope(list(scope.values), scope.sizes)
     make.fill(more, 2)

@@ -182,7 +182,7 @@ def _flattened(
 
 
 def _with_facts(context: StatementContext) -> FactContext:
-    """Where a rule stands alone, only definitions, the sizes of given arrays and the
+    """Where a rule is alone, only definitions, the sizes of given arrays and the
     types of what is in scope are known."""
     facts = Facts(context.scope)
     given = (Param(name, type_) for name, type_ in context.scope.items())

@@ -11,7 +11,7 @@
 
 `given` are parameters of the kernel; `lanes` are variables that have a value in each of
 the four lanes, and their statement is one of a body that is being lifted. Of a rule
-for what stands in a loop over points the example is such a loop, of four points: all of
+for what is in a loop over points the example is such a loop, of four points: all of
 it is lifted, and the rule must do its part. A line
 `fold (int total = 0)`, or `commuting fold`, makes the loop below it a `Fold`: in its
 body the first statement is that of the point, the second the operator, and a third one

@@ -13,7 +13,7 @@
 
 The statements of `before`, as a program of their own, are lowered under the schedule
 that the rule is of. The rule must fire, and the texts of the kernels must hold the
-parts of `after` in this order, but for white space; `..` stands between parts. What the
+parts of `after` in this order, but for white space; `..` is between parts. What the
 kernels compute must be what the statements mean.
 """
 

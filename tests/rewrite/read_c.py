@@ -5,9 +5,10 @@
         ys[i] = x * x;                         Store(ys, i, mul_f32(x, x))))
     }
 
-Scalars, loops (`PARALLEL` before them) and branches as the printer writes them. Arithmetic on `long` is that of
-indices; on other types it is the program's, whose operators may also be called by name
-(`div_i64(x, y)`). Numbers are of the type that their place wants.
+Scalars, loops (`PARALLEL` before them) and branches as the printer writes them.
+Arithmetic on `long` is that of indices; on other types it is the program's, whose
+operators may also be called by name (`div_i64(x, y)`). Numbers are of the type that
+their place needs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Programs become smaller and keep what was asked for."""
+"""Programs become smaller and keep what was requested."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_what_is_complete(cases: str, of: str) -> None:
 
 @pytest.mark.parametrize("count", [3, 40])
 def test_many_columns(count: int) -> None:
-    """A row that only looks at its own column decides it for all rows behind it."""
+    """A row that only examines its own column decides it for all rows behind it."""
     rows = [["_"] * i + ["true"] + ["_"] * (count - i - 1) for i in range(count)]
     cases = " ".join(f"case ({', '.join(row)}) -> 1" for row in rows)
     all_false = f"({', '.join(['false'] * count)})"

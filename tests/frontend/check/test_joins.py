@@ -63,7 +63,7 @@ TWO = "[d] [d] [d]i32 -> [d₁]i32 -> "
     ],
 )
 def test_sizes_that_differ_are_unknown(text: str, type_: str) -> None:
-    """No caller is asked for sizes that a branch happens to have."""
+    """No caller has to give sizes that a branch happens to have."""
     assert inferred("def f " + text) == type_
 
 

@@ -1,5 +1,5 @@
-"""How many SOACs and arrays gradients have: adjoints that nobody needs, and values that
-the return sweep does not use, are not computed."""
+"""How many SOACs and arrays gradients have: adjoints that nothing needs, and values
+that the return sweep does not use, are not computed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Random small programs that guard, clamp and wrap their indices, rightly or not.
 
 Each is one map whose body reads an array at an index made of the position, sizes and a
-number from outside; conditions stand around it that may or may not make it safe. The
+number from outside; conditions are around it that may or may not make it safe. The
 interpreter says which runs must fail.
 """
 

@@ -1,4 +1,4 @@
-"""Tiling step by step: what stands after each step prints, verifies and runs."""
+"""Tiling step by step: what follows each step prints, verifies and runs."""
 
 from __future__ import annotations
 

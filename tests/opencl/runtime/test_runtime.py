@@ -17,8 +17,7 @@ from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import queue
 from minifut.opencl.runtime.arrays import leave_pool
 from minifut.opencl.runtime.pool import PAGE, SEVERAL_PAGES
-
-from .handwritten import PROGRAM
+from tests.opencl.handwritten import PROGRAM
 
 pytestmark = pytest.mark.device
 

@@ -75,7 +75,7 @@ def test_threads_have_cores_of_their_own(
     wish: str | None,
     setting: str | None,
 ) -> None:
-    """Unless some cores are not for this process, or the user wants otherwise."""
+    """Unless some cores are not for this process, or the user needs otherwise."""
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
     if allowed is None:  # as on systems that have no such notion
         monkeypatch.delattr(os, "sched_getaffinity", raising=False)

@@ -17,7 +17,7 @@ from tests.opencl.device_programs import entry, load, load_ir, outcome
 
 pytestmark = pytest.mark.device
 
-PRINTED = Path(__file__).parent.parent / "ir" / "printed"
+PRINTED = Path(__file__).parents[2] / "ir" / "printed"
 TILED = (PRINTED / "tiled_matmul.ir").read_text()
 STEM = "main.map_map_redomap."
 NAMES = [

@@ -15,7 +15,7 @@ import pytest
 import minifut
 from minifut.opencl.runtime import first_launches, kernels, queue
 from minifut.opencl.runtime.first_launches import FirstLaunches
-from tests.opencl.test_first_launches import TEXT, built, cache, wanted
+from tests.opencl.runtime.test_first_launches import TEXT, built, cache, wanted
 
 __all__ = ["built", "cache"]
 

@@ -19,7 +19,7 @@ from tests.opencl.texts import module_text
 
 pytestmark = pytest.mark.device
 
-PRINTED = Path(__file__).parent.parent / "ir" / "printed"
+PRINTED = Path(__file__).parents[2] / "ir" / "printed"
 TILED = (PRINTED / "tiled_matmul.ir").read_text()
 STEM = "main.map_map_redomap."
 NAMES = (
@@ -232,7 +232,7 @@ def test_sums_live_in_the_result() -> None:
 
 @pytest.mark.parametrize("turned", [False, True])
 def test_rows_are_read_where_they_lie(turned: bool) -> None:
-    """A copy is made only of what lies the other way round."""
+    """A copy is made only of what has another order."""
     text = TILED
     if turned:
         text = text.replace(", a: [n][m]f32", ", at: [m][n]f32")

@@ -26,7 +26,7 @@ from minifut.lowering.groups.gpu_interleave import (
 from minifut.names import Name
 from tests.opencl.texts import module_text
 
-TILED = (Path(__file__).parents[1] / "ir" / "printed" / "tiled_matmul.ir").read_text()
+TILED = (Path(__file__).parents[2] / "ir" / "printed" / "tiled_matmul.ir").read_text()
 
 
 @pytest.mark.parametrize("threads", [1, 3, 16])

@@ -1,5 +1,5 @@
 """The plans of groups with register tiles, as text: printed IR against the expected
-plan in `tile_plans/`."""
+plan in `plans/`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.opencl.device_programs import load
 
 HERE = Path(__file__).parent
 SOURCES = {
-    "tiled_matmul": HERE.parent / "ir" / "printed" / "tiled_matmul.ir",
-    "batched": HERE / "groups" / "batched.ir",
-    "direct_reads": HERE / "tile_plans" / "direct_reads.ir",
-    "two_loops": HERE / "tile_plans" / "two_loops.ir",
+    "tiled_matmul": HERE.parents[1] / "ir" / "printed" / "tiled_matmul.ir",
+    "batched": HERE.parent / "groups" / "batched.ir",
+    "direct_reads": HERE / "plans" / "direct_reads.ir",
+    "two_loops": HERE / "plans" / "two_loops.ir",
 }
 
 
@@ -37,12 +37,12 @@ def plan_of(text: str) -> str:
 
 @pytest.mark.parametrize("name", SOURCES)
 def test_the_plan_of_a_group(name: str) -> None:
-    expected = (HERE / "tile_plans" / f"{name}.txt").read_text()
+    expected = (HERE / "plans" / f"{name}.txt").read_text()
     assert plan_of(SOURCES[name].read_text()) == expected
 
 
 def test_groups_without_register_nests_have_no_plan() -> None:
-    assert plan_of((HERE / "groups" / "rows.ir").read_text()) == ""
+    assert plan_of((HERE.parent / "groups" / "rows.ir").read_text()) == ""
 
 
 @pytest.mark.device

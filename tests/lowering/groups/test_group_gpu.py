@@ -16,7 +16,7 @@ from tests.lowering.printed_programs import check
 from tests.opencl.device_programs import load_ir
 from tests.opencl.texts import module_text
 
-FOLDER = Path(__file__).parent / "groups"
+FOLDER = Path(__file__).parent
 PROGRAMS = sorted(FOLDER.glob("*.ir"))
 TILED = (FOLDER.parent.parent / "ir" / "printed" / "tiled_matmul.ir").read_text()
 STEM = "main.map_map_redomap."
@@ -94,7 +94,7 @@ def test_too_large_groups_are_refused_before_the_launch() -> None:
 
 
 def test_sums_stay_in_registers_all_the_way() -> None:
-    """Only the copies of the operands lie in local memory, and two barriers a round
+    """Only the copies of the operands are in local memory, and two barriers a round
     suffice: after they are filled, and before they are filled again."""
     text = gpu_text(TILED)
     assert len(re.findall(r"__local float \w+\[.*aligned\(16\)", text)) == 2

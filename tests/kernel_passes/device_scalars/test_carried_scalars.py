@@ -1,4 +1,4 @@
-"""Scalars that loops of the host hand on: in memory of the device, and always right."""
+"""Scalars that loops of the host pass on: in memory of the device, with the same values."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ import minifut
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime.kernels import SMALL_WORK
 from minifut.opencl.runtime.queue import BRIEF_WORK
-
-from .handwritten import PROGRAM
+from tests.opencl.handwritten import PROGRAM
 
 pytestmark = pytest.mark.device
 

@@ -125,7 +125,7 @@ def test_a_binary_that_lacks_the_program_counts_as_none(cache: Path) -> None:
 def test_kernels_are_built_after_the_folder_was_cleaned_up() -> None:
     command = """
 import os, shutil
-from tests.opencl.test_binaries import run
+from tests.opencl.runtime.test_binaries import run
 run(64, 4)
 shutil.rmtree(os.environ["POCL_CACHE_DIR"])
 run(64, 4)

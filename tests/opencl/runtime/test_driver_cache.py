@@ -1,4 +1,4 @@
-"""PoCL's files lie in a folder of each process, which goes when the process does."""
+"""PoCL's files are in a folder of each process, removed when the process ends."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_no_room_for_the_files_of_the_driver_is_an_error(tmp_path: Path) -> None
 
 def test_nothing_is_built_with_the_cache_of_pyopencl() -> None:
     """That has a lock file, which a killed process leaves for all others."""
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[3]
     paths = [*root.glob("minifut/**/*.py"), *root.glob("benchmarks/campaign/*.py")]
     texts = "".join(path.read_text() for path in paths)
     calls = re.findall(r"program\.build\([^()]*\)", texts)

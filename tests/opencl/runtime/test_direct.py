@@ -193,7 +193,7 @@ def test_results_on_the_device_have_what_arrays_of_pyopencl_have() -> None:
     program = minifut.compile("entry double (xs: [][]f32) = map (map (2 *)) xs")
     table = np.arange(6, dtype=np.float32).reshape(2, 3)
     given = program.to_device(table)
-    assert "base_data" not in vars(given)  # completed when somebody asks
+    assert "base_data" not in vars(given)  # completed when they are needed
     assert not hasattr(given, "unknown") and "base_data" in vars(given)
     for ask in ("strides", "nbytes", "size", "ndim", "data", "offset", "events"):
         result = program.double(given, device=True)
