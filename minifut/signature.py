@@ -13,7 +13,7 @@ from typing import Protocol
 from minifut.values.structured import Described as StructuredType
 from minifut.values.types import ValueType
 
-Shape = tuple["int | str | None", ...]
+ParameterShape = tuple["int | str | None", ...]
 """dimensions: a number, the name of a size, or any"""
 
 
@@ -33,7 +33,7 @@ class Parameter:
     kind: str
     """"array" (scalars included), "tuple", "record", "array_of", "sum" or "opaque" """
     unique: bool
-    shape: Shape | None
+    shape: ParameterShape | None
     """the sizes of an array's dimensions; None for what is no array"""
     structure: StructuredType
     """its components"""
@@ -66,7 +66,7 @@ def value_type_of_text(text: str) -> ValueType | None:
 
 
 def describe(
-    parts: Iterable[DescribedType], shapes: Iterable[Shape | None]
+    parts: Iterable[DescribedType], shapes: Iterable[ParameterShape | None]
 ) -> tuple[Parameter, ...]:
     """Parameters or results from what a backend says about them."""
     return tuple(

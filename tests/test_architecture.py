@@ -21,6 +21,7 @@ PACKAGE = ROOT / "minifut"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 PAGE = ROOT / "docs" / "architecture.md"
+SCHEDULES = ("cpu", "gpu")
 
 # What everything may import; these import only each other.
 COMMON = {
@@ -108,17 +109,10 @@ def test_the_page_lists_all_packages() -> None:
 def test_the_page_lists_the_passes_in_order() -> None:
     section = PAGE.read_text().split("## Order of passes")[1]
     rows = [line.split("|") for line in section.splitlines() if line.startswith("|")]
-    listed = {row[1].strip(): row[2].strip().split(", ") for row in rows[2:7]}
-    assert listed == {
-        level: [step.name for step in steps]
-        for level, steps in {
-            "core": passes.DEFAULT,
-            "core, `cpu`": passes.FOR_SCHEDULE["cpu"],
-            "core, `gpu`": passes.FOR_SCHEDULE["gpu"],
-            "kernel code, `cpu`": lowering.FOR_SCHEDULE["cpu"],
-            "kernel code, `gpu`": lowering.FOR_SCHEDULE["gpu"],
-        }.items()
-    }
+    listed = [row[2].strip().split(", ") for row in rows[2:7]]
+    lists = [passes.DEFAULT]
+    lists += [level.FOR_SCHEDULE[s] for level in (passes, lowering) for s in SCHEDULES]
+    assert listed == [[step.name for step in steps] for steps in lists]
 
 
 def test_no_packages_import_each_other() -> None:
@@ -266,6 +260,12 @@ def test_types_are_hardly_ever_ignored() -> None:
         if "# type: ignore" in line
     ]
     assert len(ignored) < 20, ignored
+
+
+def test_tests_are_in_the_folders_of_what_they_test() -> None:
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    assert not [str(folder) for folder in folders if not (PACKAGE / folder).is_dir()]
 
 
 def test_modules_open_with_their_idea() -> None:

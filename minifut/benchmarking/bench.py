@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.loaded import Loaded
-from minifut.benchmarking.measure import Candidate, Progress, RunPlan, measure
+from minifut.benchmarking.measure import Candidate, ProgressFunction, RunPlan, measure
 from minifut.errors import InternalError, MinifutError
 from minifut.testing.time_limit import TimeLimit
 
@@ -22,7 +22,7 @@ def _no_run() -> float:
 
 
 @dataclass(slots=True)
-class Outcome:
+class BenchOutcome:
     """What is known about a data set, complete or not."""
 
     data: DataSet
@@ -35,7 +35,10 @@ class Outcome:
 
 
 def bench(
-    outcome: Outcome, loaded: Loaded, plan: RunPlan, progress: Progress | None = None
+    outcome: BenchOutcome,
+    loaded: Loaded,
+    plan: RunPlan,
+    progress: ProgressFunction | None = None,
 ) -> None:
     """Measure and judge; a program that fails on the data is noted as such. Ctrl-C
     leaves the runs so far in the outcome."""

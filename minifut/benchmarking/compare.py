@@ -31,7 +31,12 @@ from typing import TYPE_CHECKING, Any
 from minifut.benchmarking.datasets import DataSet
 from minifut.benchmarking.kernel_file import KernelFile, KernelFileError
 from minifut.benchmarking.loaded import Loaded
-from minifut.benchmarking.measure import Candidate, Progress, RunPlan, measure_together
+from minifut.benchmarking.measure import (
+    Candidate,
+    ProgressFunction,
+    RunPlan,
+    measure_together,
+)
 from minifut.benchmarking.ratios import Ratio, comparable_seconds, ratio
 from minifut.errors import InternalError, MinifutError
 from minifut.parameters.tuning import NEVER
@@ -128,7 +133,7 @@ def compare(
     loaded: Loaded,
     versions: Versions,
     plan: RunPlan,
-    progress: Progress | None = None,
+    progress: ProgressFunction | None = None,
     others: Mapping[str, Settings] | None = None,
     rivals: Mapping[str, Loaded] | None = None,
     against: Sequence[KernelFile] = (),
@@ -315,7 +320,7 @@ class _Race:
         entrant.path = self.path(settings)
         return entrant
 
-    def measure(self, progress: Progress | None) -> None:
+    def measure(self, progress: ProgressFunction | None) -> None:
         """Let those that are right run in interleaved rounds."""
         entrants = [e for e in self.comparison.entrants if e.agrees]
         candidates = list({id(e.candidate): e.candidate for e in entrants}.values())

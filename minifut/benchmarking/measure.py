@@ -47,7 +47,7 @@ FAR = 3.0
 BRIEF = 1e-3
 """seconds; shorter runs are repeated in a round"""
 
-Run = Callable[[], float]
+TimedRun = Callable[[], float]
 """one run; its seconds"""
 
 ROBUST = ((0.95, 0.0010), (0.75, 0.0015), (0.65, 0.0025), (0.45, 0.0050), (-1.0, 0.01))
@@ -81,7 +81,7 @@ class Candidate:
     was cut off, None if none was.
     """
 
-    run: Run
+    run: TimedRun
     seconds: list[float] = field(default_factory=list)
     failure: str | None = None
     abandoned: float | None = None
@@ -149,12 +149,12 @@ class Candidate:
         ) and math.isfinite(error)
 
 
-Progress = Callable[[Candidate], None]
+ProgressFunction = Callable[[Candidate], None]
 """called after each run that counts"""
 
 
 def measure(
-    candidate: Candidate, plan: RunPlan, progress: Progress | None = None
+    candidate: Candidate, plan: RunPlan, progress: ProgressFunction | None = None
 ) -> Candidate:
     """Warm up and run it as the plan says. Errors of a run are those of its program;
     raises `TimeLimit` when the plan's limit is reached."""
@@ -191,7 +191,7 @@ def measure_together(
     warm: bool = False,
     repeats: int = 1,
     most: float = math.inf,
-    progress: Progress | None = None,
+    progress: ProgressFunction | None = None,
 ) -> None:
     """Run them in interleaved rounds until each has run for as long as the plan says;
     there are no warm-ups if all are `warm`.
@@ -248,7 +248,7 @@ def _at_least(candidate: Candidate, plan: RunPlan, count: Callable[[], None]) ->
 
 
 def _count(
-    candidate: Candidate, seconds: float | None, progress: Progress | None
+    candidate: Candidate, seconds: float | None, progress: ProgressFunction | None
 ) -> None:
     if seconds is not None:
         candidate.add(seconds)

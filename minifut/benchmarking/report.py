@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from minifut.benchmarking.bench import Outcome
+from minifut.benchmarking.bench import BenchOutcome
 from minifut.benchmarking.measure import Candidate
 
 WIDEST_NAME = 40
@@ -24,7 +24,7 @@ def name_width(names: Iterable[str]) -> int:
     return min(WIDEST_NAME, max(map(len, names), default=0)) + 1
 
 
-def result_line(outcome: Outcome, width: int) -> str:
+def result_line(outcome: BenchOutcome, width: int) -> str:
     """A data set that was measured."""
     candidate = outcome.candidate
     low, high = confidence_interval(candidate.seconds)
@@ -73,7 +73,7 @@ def microseconds(seconds: Iterable[float]) -> list[int]:
     return [max(1, round(s * 1e6)) for s in seconds]
 
 
-def bench_json(outcomes: Iterable[Outcome]) -> dict[str, Any]:
+def bench_json(outcomes: Iterable[BenchOutcome]) -> dict[str, Any]:
     """Results by program and entry point, then by data set."""
     found: dict[str, Any] = {}
     for outcome in outcomes:

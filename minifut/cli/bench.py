@@ -23,7 +23,7 @@ from minifut.errors import UsageError
 from minifut.files import require_writable, write_whole
 
 if TYPE_CHECKING:
-    from minifut.benchmarking.bench import Outcome
+    from minifut.benchmarking.bench import BenchOutcome
     from minifut.benchmarking.compare import Comparison
     from minifut.benchmarking.datasets import DataSet, Selection
     from minifut.benchmarking.kernel_file import KernelFile
@@ -243,7 +243,7 @@ class Job:
         self.against = against
         self.selection = selection
         self.plan = plan
-        self.outcomes: list[Outcome] = []
+        self.outcomes: list[BenchOutcome] = []
         self.comparisons: list[Comparison] = []
 
     def data_of(self, path: Path) -> Iterator[tuple[Loaded, str, list[DataSet]]]:
@@ -265,14 +265,14 @@ class Job:
 
     def bench_program(self, path: Path) -> None:
         """Measure its data sets, each by itself."""
-        from minifut.benchmarking.bench import Outcome, bench
+        from minifut.benchmarking.bench import BenchOutcome, bench
         from minifut.benchmarking.report import name_width, result_line
 
         for loaded, name, found in self.data_of(path):
             click.echo(f"\n{name}{self.tuning_note(path)}:")
             width = name_width(data.name for data in found)
             for data in found:
-                outcome = Outcome(data)
+                outcome = BenchOutcome(data)
                 self.outcomes.append(outcome)
                 with Progress() as progress:
                     bench(outcome, loaded, self.plan, progress.shows(data.name, width))

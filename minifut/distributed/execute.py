@@ -30,14 +30,14 @@ from minifut.distributed.plan import (
     Once,
     OnChunks,
     Plan,
+    PlanStep,
     Repeat,
-    Step,
     Tree,
 )
 
 Reference: TypeAlias = Any
 """a value somewhere on a cluster"""
-Rows: TypeAlias = "Sequence[Sequence[Any]]"
+GroupedRows: TypeAlias = "Sequence[Sequence[Any]]"
 """references or values, those of each chunk in a row"""
 FAN = 4
 """rows that are combined at once: more of them have to be in the memory of a worker"""
@@ -61,7 +61,7 @@ class Cluster(Protocol):
         to its being done."""
 
     def combine(
-        self, function: str, shared: Sequence[Reference], rows: Rows
+        self, function: str, shared: Sequence[Reference], rows: GroupedRows
     ) -> list[Reference]:
         """One row of at most `FAN` in pairs (`combined`), each by the function with
         what all pairs share, the left row and the right row."""
@@ -109,7 +109,7 @@ class _Run:
     cluster: Cluster
     chunks: int
 
-    def steps(self, steps: Sequence[Step], values: Values) -> None:
+    def steps(self, steps: Sequence[PlanStep], values: Values) -> None:
         done: list[str] = []
         for at, step in enumerate(steps):
             done += step.values if isinstance(step, Tree) else step.results
@@ -214,7 +214,9 @@ class _Run:
         ]
 
 
-def combined(call: Callable[[list[Any]], Sequence[Any]], rows: Rows) -> Sequence[Any]:
+def combined(
+    call: Callable[[list[Any]], Sequence[Any]], rows: GroupedRows
+) -> Sequence[Any]:
     """One row, of pairs that are combined level by level."""
     while len(rows) > 1:
         pairs = zip(rows[::2], rows[1::2], strict=False)

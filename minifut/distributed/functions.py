@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.folds import Combination, lifted
 from minifut.distributed.phases import HostLoop, Phase, Prefix
-from minifut.distributed.plan import FromTheLeft, Once, OnChunks, Repeat, Step, Tree
+from minifut.distributed.plan import FromTheLeft, Once, OnChunks, PlanStep, Repeat, Tree
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Body,
@@ -55,18 +55,18 @@ class Functions:
     chunk_start: Name
     made: list[tuple[Function, Entry]] = field(default_factory=list)
 
-    def steps(self, phases: Sequence[Phase], wanted: Iterable[Name]) -> list[Step]:
+    def steps(self, phases: Sequence[Phase], wanted: Iterable[Name]) -> list[PlanStep]:
         """The steps of phases, which give at least the names that are wanted."""
         groups = _groups(phases)
         needs = [_needs(group, self.chunked) for group in groups]
-        steps: list[Step] = []
+        steps: list[PlanStep] = []
         known = set(wanted)
         for at, group in enumerate(groups):
             later = known.union(*needs[:at], *needs[at + 1 :])
             steps += self._steps(group, later)
         return steps
 
-    def _steps(self, group: object, needed: set[Name]) -> list[Step]:
+    def _steps(self, group: object, needed: set[Name]) -> list[PlanStep]:
         match group:
             case _Statements(statements, True):
                 found = self._function("chunk", statements, needed, on_chunk=True)

@@ -28,7 +28,7 @@ from minifut.distributed.arguments import (
     as_numpy,
     closed_results,
 )
-from minifut.distributed.execute import Chunked, Rows, combined, execute
+from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.ir.node import divided
@@ -106,7 +106,9 @@ class DaskCluster:
         """One task."""
         return self._task(run, function, (), arguments, results)
 
-    def combine(self, function: str, shared: Sequence[Pick], rows: Rows) -> list[Pick]:
+    def combine(
+        self, function: str, shared: Sequence[Pick], rows: GroupedRows
+    ) -> list[Pick]:
         """One task."""
         arguments = [*shared, *itertools.chain.from_iterable(rows)]
         more = len(shared), len(rows)

@@ -17,7 +17,7 @@ from minifut.distributed.arguments import (
     as_numpy,
     closed_results,
 )
-from minifut.distributed.execute import Chunked, Rows, combined, execute
+from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.loaded_module import LoadedModule
@@ -70,7 +70,7 @@ class MpiCluster:
         return self.comm.bcast(owned.value, root=owned.owner)
 
     def combine(
-        self, function: str, shared: Sequence[Replica], rows: Rows
+        self, function: str, shared: Sequence[Replica], rows: GroupedRows
     ) -> list[Replica]:
         """On all ranks."""
         width = len(rows[0])

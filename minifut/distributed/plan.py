@@ -72,12 +72,12 @@ class Repeat:
     index: str | None
     bound: str | int | None
     condition: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     after: tuple[str, ...]
     results: tuple[str, ...]
 
 
-Step: TypeAlias = Once | OnChunks | Tree | FromTheLeft | Repeat
+PlanStep: TypeAlias = Once | OnChunks | Tree | FromTheLeft | Repeat
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class Plan:
     whole: str
     chunk_size: str
     chunk_start: str
-    steps: tuple[Step, ...]
+    steps: tuple[PlanStep, ...]
     results: tuple[str, ...]
     axes: Mapping[str, int]
 
@@ -120,7 +120,7 @@ class Plan:
         return "\n".join(lines)
 
 
-def _shown(step: Step) -> Iterator[str]:
+def _shown(step: PlanStep) -> Iterator[str]:
     def listed(names: tuple[str, ...]) -> str:
         return ", ".join(names)
 

@@ -15,7 +15,7 @@ from minifut.frontend.precedence import RangeLink, UpdateLink, resolve, resolve_
 from minifut.frontend.syntax import Constructor, DimIndex, Exp, Index, QualName, Var
 
 At: TypeAlias = Location
-Steps: TypeAlias = list[str | tuple[DimIndex, ...]]
+AccessSteps: TypeAlias = list[str | tuple[DimIndex, ...]]
 
 
 # --- names, atoms -----------------------------------------------------------
@@ -57,7 +57,7 @@ def qualified_parens(at: At, module: Exp, inner: Exp) -> syntax.QualParens:
 # --- sections ---------------------------------------------------------------
 
 
-def section_path(at: At, steps: Steps) -> Exp:
+def section_path(at: At, steps: AccessSteps) -> Exp:
     names = [step for step in steps if isinstance(step, str)]
     if len(names) == len(steps):
         return syntax.ProjectSection(at, tuple(names))

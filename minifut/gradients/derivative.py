@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
-    from minifut.parameters.file import Settings
-    from minifut.passes.differentiate.entries import Mode
+    from minifut.parameters.file import FileSettings
+    from minifut.passes.differentiate.entries import DerivativeMode
 
 _OF_DERIVATIVE = re.compile(r"[^.]+_(?:jvp|vjp|grad)_wrt_[^.]+\.")
 """how the names of a derivative's tuning parameters begin"""
@@ -28,7 +28,7 @@ class Derivative:
     """The derivative of an entry point in the parameters at the positions `wrt`."""
 
     entry: str
-    mode: Mode
+    mode: DerivativeMode
     wrt: tuple[int, ...]
 
     def program(self, core: CoreProgram) -> CoreProgram:
@@ -48,7 +48,7 @@ class Derivative:
         return replace(made, entries=made.entries[-1:])
 
 
-def tuned_part(settings: Settings, derivative: Derivative | None) -> Settings:
+def tuned_part(settings: FileSettings, derivative: Derivative | None) -> FileSettings:
     """What a tuning file says for a derivative, or (None) for the program itself."""
     if derivative is None:
         return settings.where(lambda name: not _OF_DERIVATIVE.match(name))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minifut.program import EntryPoint, Program
     from minifut.stages import Options
 
-Made = tuple[Derivative, Recipe, Values]
+MadeDerivative = tuple[Derivative, Recipe, Values]
 """a derivative, and what its program is made from"""
 
 
@@ -34,7 +34,7 @@ class Derivatives:
         source: Source,
         options: Options,
         compile: Compile,
-        made: Sequence[Made] = (),
+        made: Sequence[MadeDerivative] = (),
     ) -> None:
         self.source = source
         self.compile = compile
@@ -74,7 +74,7 @@ class DifferentiableProgram:
     source: Source
     options: Options
     compile: Compile
-    made: tuple[Made, ...]
+    made: tuple[MadeDerivative, ...]
 
     @property
     def backend(self) -> str:

@@ -23,7 +23,7 @@ from minifut.gradients.derivative import Derivative
 from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
-    from minifut.passes.differentiate.entries import Mode
+    from minifut.passes.differentiate.entries import DerivativeMode
     from minifut.program import EntryPoint
     from minifut.signature import Parameter
 
@@ -41,7 +41,7 @@ _NOT_TYPES = re.compile(r"[*(){}, ]|\[[^]]*\]|\w+:")
 """what a type has besides the types of its leaves"""
 
 
-def derivative(entry: EntryPoint, mode: Mode, wrt: Wrt = None) -> EntryPoint:
+def derivative(entry: EntryPoint, mode: DerivativeMode, wrt: Wrt = None) -> EntryPoint:
     """The entry point that computes a derivative, with tuning parameters of its own:
     those of its `program`.
 
@@ -51,9 +51,9 @@ def derivative(entry: EntryPoint, mode: Mode, wrt: Wrt = None) -> EntryPoint:
     results. "grad" is "vjp" without the results of the entry point.
     Raises `UsageError` for parameters that cannot be differentiated.
     """
-    from minifut.passes.differentiate.entries import Mode
+    from minifut.passes.differentiate.entries import DerivativeMode
 
-    modes = get_args(Mode)
+    modes = get_args(DerivativeMode)
     if mode not in modes:
         raise UsageError(f"the mode is one of {', '.join(modes)}, not {mode!r}")
     return made(entry, mode, positions(entry, wrt))
@@ -183,7 +183,9 @@ def require_scalar(entry: EntryPoint) -> None:
         )
 
 
-def made(entry: EntryPoint, mode: Mode, chosen: tuple[int, ...]) -> EntryPoint:
+def made(
+    entry: EntryPoint, mode: DerivativeMode, chosen: tuple[int, ...]
+) -> EntryPoint:
     """The entry point of a derivative in the parameters at these positions."""
     program = entry.program
     if program is None or program.derivatives is None:

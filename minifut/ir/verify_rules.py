@@ -26,7 +26,7 @@ from minifut.ir.verify_operands import (
     check_slice,
 )
 
-Rule = Callable[["Verifier", Any], None]
+VerifyRule = Callable[["Verifier", Any], None]
 
 
 def check_expression(v: Verifier, statement: Stm) -> None:
@@ -271,7 +271,7 @@ EXISTENTIAL: dict[type, Callable[[Verifier, Any, tuple[Param, ...]], None]] = {
     core.Loop: _loop,
     core.Apply: _apply,
 }
-RULES: dict[type, Rule] = {
+RULES: dict[type, VerifyRule] = {
     core.ScalarOp: _scalar_op,
     core.SizeExp: lambda v, exp: v.size(exp.size),
     core.Index: _index,

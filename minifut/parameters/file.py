@@ -31,7 +31,7 @@ LONGEST_NUMBER = 20
 _LINE = re.compile(r"([^=\s]+)\s*=\s*([+-]?[0-9][0-9_]*)\Z")
 
 
-class Settings(dict[str, int]):
+class FileSettings(dict[str, int]):
     """The numbers of a tuning file by name, and the line of each."""
 
     def __init__(self, path: Path) -> None:
@@ -44,9 +44,9 @@ class Settings(dict[str, int]):
         self[name] = value
         self.lines[name] = line
 
-    def where(self, wanted: Callable[[str], bool]) -> Settings:
+    def where(self, wanted: Callable[[str], bool]) -> FileSettings:
         """Those whose names are wanted."""
-        found = Settings(self.path)
+        found = FileSettings(self.path)
         for name in filter(wanted, self):
             found.set(name, self[name], self.lines[name])
         return found
@@ -59,7 +59,7 @@ def located(values: Mapping[str, int], but: Collection[str] = ()) -> Iterator[No
     try:
         yield
     except ParameterError as error:
-        if not isinstance(values, Settings) or error.name in but:
+        if not isinstance(values, FileSettings) or error.name in but:
             raise
         place = f"{values.path}:{values.lines[error.name]}"
         raise ParameterError(error.name, f"{place}: {error}") from None
@@ -70,19 +70,21 @@ def path_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Path
     return Path(f"{program}.{extension}")
 
 
-def tuning_beside(program: str | Path, extension: str = DEFAULT_EXTENSION) -> Settings:
+def tuning_beside(
+    program: str | Path, extension: str = DEFAULT_EXTENSION
+) -> FileSettings:
     """What the program's tuning file says; nothing if there is none."""
     path = path_beside(program, extension)
-    return read_tuning(path) if path.exists() else Settings(path)
+    return read_tuning(path) if path.exists() else FileSettings(path)
 
 
-def read_tuning(path: Path) -> Settings:
+def read_tuning(path: Path) -> FileSettings:
     """The values in a file. Raises `UsageError` with the line that is wrong."""
     try:
         text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
-    found = Settings(path)
+    found = FileSettings(path)
     for number, line in enumerate(text.splitlines(), 1):
         line = line.partition("--")[0].strip()
         if not line:

@@ -81,7 +81,7 @@ def counted(simplified: Counter[str]) -> list[str]:
 
 
 def _without_repetition(
-    steps: list[tuple[Step, list[Finding]]], schedule: str
+    steps: list[tuple[Step, list[ExplainedItem]]], schedule: str
 ) -> tuple[str, ...]:
     """The lines of a step and of those within it. Of kernel code, what neither led to
     anything nor differs from a step before it within the same one is left out."""
@@ -100,15 +100,15 @@ def _without_repetition(
     return tuple(lines)
 
 
-Finding: TypeAlias = str | Parameter
+ExplainedItem: TypeAlias = str | Parameter
 """the head of a kernel, or a tuning parameter"""
 
 
 def _outermost(
-    steps: list[Step], own: list[list[Finding]]
-) -> Iterator[list[tuple[Step, list[Finding]]]]:
+    steps: list[Step], own: list[list[ExplainedItem]]
+) -> Iterator[list[tuple[Step, list[ExplainedItem]]]]:
     """Each step that is within no other, with those within it."""
-    found: list[tuple[Step, list[Finding]]] = []
+    found: list[tuple[Step, list[ExplainedItem]]] = []
     for step, made in zip(steps, own, strict=True):
         if step.depth == 0 and found:
             yield found
@@ -125,7 +125,7 @@ def headline(statement: Stm, names: Printer) -> str:
     return f"{place}  {bound}"
 
 
-def line(step: Step, own: list[Finding], schedule: str) -> str:
+def line(step: Step, own: list[ExplainedItem], schedule: str) -> str:
     """The outcome of one rule, which made these kernels and parameters itself."""
     label = f" [{step.rule.label}]" if step.rule.label else ""
     if not step.fired:
@@ -145,13 +145,13 @@ def _default(parameter: Parameter, schedule: str) -> str:
     return f"{parameter.name} = {'never' if number >= NEVER else number}"
 
 
-def own_findings(steps: list[Step], names: Printer) -> list[list[Finding]]:
+def own_findings(steps: list[Step], names: Printer) -> list[list[ExplainedItem]]:
     """For each step the kernels and parameters that it made and no step within it."""
-    found: list[list[Finding]] = []
-    waiting: list[tuple[int, Counter[Finding]]] = []
+    found: list[list[ExplainedItem]] = []
+    waiting: list[tuple[int, Counter[ExplainedItem]]] = []
     made = [[*findings(s.replacement, names), *s.parameters] for s in steps]
     for step, heads in zip(reversed(steps), reversed(made), strict=True):
-        inside: Counter[Finding] = Counter()
+        inside: Counter[ExplainedItem] = Counter()
         while waiting and waiting[-1][0] > step.depth:
             inside += waiting.pop()[1]
         waiting.append((step.depth, Counter(heads)))
@@ -165,7 +165,7 @@ def own_findings(steps: list[Step], names: Printer) -> list[list[Finding]]:
     return found[::-1]
 
 
-def findings(statements: tuple[Stm, ...], names: Printer) -> Iterator[Finding]:
+def findings(statements: tuple[Stm, ...], names: Printer) -> Iterator[ExplainedItem]:
     """Each kernel by its level and the sizes of its space, and each parameter that is
     requested."""
     for statement in statements:

@@ -74,7 +74,7 @@ class Remark:
     parameters: tuple[Parameter, ...] = ()
 
 
-Function: TypeAlias = Callable[[Any, Any], Any]
+RuleFunction: TypeAlias = Callable[[Any, Any], Any]
 """(node, context) to a rewrite, `Declined` or None"""
 RemarkFunction: TypeAlias = Callable[[Any, Any], Remark]
 """of the node and the context, after the rule fired"""
@@ -88,7 +88,7 @@ class Rule:
     to be of its kind."""
 
     name: str
-    function: Function
+    function: RuleFunction
     label: str = ""
     paper: str = ""
     inverse: str | None = None
@@ -155,10 +155,10 @@ def rule(
     paper: str = "",
     inverse: str | None = None,
     remark: RemarkFunction | None = None,
-) -> Callable[[Function], Rule]:
+) -> Callable[[RuleFunction], Rule]:
     """Makes a function a rule of its name and enters it into the registry."""
 
-    def enter(function: Function) -> Rule:
+    def enter(function: RuleFunction) -> Rule:
         name = function.__name__
         return register(Rule(name, function, label, paper, inverse, of, remark))
 
@@ -172,10 +172,10 @@ class Decision(Rule):
 
 def decision(
     *, label: str = "", paper: str = "", remark: RemarkFunction | None = None
-) -> Callable[[Function], Decision]:
+) -> Callable[[RuleFunction], Decision]:
     """Makes a function a decision of its name and enters it into the registry."""
 
-    def enter(function: Function) -> Decision:
+    def enter(function: RuleFunction) -> Decision:
         name = function.__name__
         return register(Decision(name, function, label, paper, remark=remark))
 

@@ -39,7 +39,7 @@ LARGEST_KEPT, LARGEST_FOLDER = 128 << 20, 1 << 30
 """bytes of one kept result, and of all of them"""
 KIND = "expected"
 
-Arguments = Callable[["Program", "EntryPoint"], list[Any]]
+ArgumentFunction = Callable[["Program", "EntryPoint"], list[Any]]
 """the arguments of a case, made with the entry points of a program"""
 
 
@@ -67,7 +67,7 @@ class Oracle:
         self._unlimited: Program | None = None
 
     def expected(
-        self, name: str, case: RunCase, folder: Path, arguments: Arguments
+        self, name: str, case: RunCase, folder: Path, arguments: ArgumentFunction
     ) -> list[Any] | None:
         """The results of an entry point for a case, None if it has none."""
         key = self._key(name, case, folder)
@@ -84,7 +84,7 @@ class Oracle:
         return results
 
     def _computed(
-        self, name: str, arguments: Arguments, announced: int
+        self, name: str, arguments: ArgumentFunction, announced: int
     ) -> list[Any] | None:
         if self._limited is None:
             self._limited = self._interpreted(STEPS)

@@ -15,7 +15,7 @@ from random import Random
 
 from minifut.parameters.tuning import NEVER, Tunable
 
-Sizes = Mapping[str, int]
+SizeValues = Mapping[str, int]
 
 FACTORS = (1 / 8, 3 / 16, 1 / 4, 3 / 8, 1 / 2, 3 / 4, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 FARTHEST = 3
@@ -50,7 +50,7 @@ def ladder(tunable: Tunable, default: int) -> list[int]:
 
 
 def random_points(
-    random: Random, ladders: Mapping[str, Sequence[int]], start: Sizes, number: int
+    random: Random, ladders: Mapping[str, Sequence[int]], start: SizeValues, number: int
 ) -> list[dict[str, int]]:
     """So many different points around the start (fewer, if there are no more)."""
     found: list[dict[str, int]] = []
@@ -71,7 +71,7 @@ def random_points(
 
 
 def neighbours(
-    ladders: Mapping[str, Sequence[int]], point: Sizes
+    ladders: Mapping[str, Sequence[int]], point: SizeValues
 ) -> Iterator[dict[str, int]]:
     """The points that differ in one number by one rung."""
     for name, value in point.items():

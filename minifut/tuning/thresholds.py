@@ -55,7 +55,7 @@ RACE_SHARE = 0.75
 RACE_RUNS = 3
 """runs of each path, without which that race says little"""
 
-Place = tuple[str, Sequence[Settings]]
+ComparedPath = tuple[str, Sequence[Settings]]
 """a threshold, and the settings that lead there"""
 
 
@@ -68,7 +68,7 @@ class Task:
     places: tuple[tuple[Subject, tuple[Settings, ...]], ...]
 
 
-Step = Callable[[str, Subject], None]
+SearchStep = Callable[[str, Subject], None]
 """called before a threshold is tuned for a data set"""
 
 
@@ -80,7 +80,7 @@ class ThresholdSearch:
     trials: Trials
     values: dict[str, int]
     reserve: int = 0
-    step: Step | None = None
+    step: SearchStep | None = None
     found: dict[str, list[tuple[Subject, Finding]]] = field(default_factory=dict)
     """what data sets said"""
 
@@ -114,7 +114,7 @@ class ThresholdSearch:
                 return
 
     def _race_all(
-        self, subject: Subject, places: Sequence[Place], share: float
+        self, subject: Subject, places: Sequence[ComparedPath], share: float
     ) -> None:
         """Race the paths on which the thresholds lead, in so many runs altogether."""
         trials, until = self.trials, self.trials.done + share
@@ -166,7 +166,11 @@ class ThresholdSearch:
         return any(name == decided for decided, _, _ in path)
 
     def finding(
-        self, name: str, subject: Subject, contexts: Sequence[Settings], share: float
+        self,
+        name: str,
+        subject: Subject,
+        contexts: Sequence[Settings],
+        share: float,
     ) -> Finding | None:
         """What the data set says, with so many runs; None: nothing."""
         for ancestors in contexts:
@@ -247,9 +251,9 @@ def tasks_of(subjects: Sequence[Subject], fixed: frozenset[str]) -> list[Task]:
     return [Task(name, tuple(found)) for name, found in places.items()]
 
 
-def by_subject(tasks: Sequence[Task]) -> list[tuple[Subject, list[Place]]]:
+def by_subject(tasks: Sequence[Task]) -> list[tuple[Subject, list[ComparedPath]]]:
     """The same the other way round: each data set with the thresholds it matters to."""
-    found: dict[int, tuple[Subject, list[Place]]] = {}
+    found: dict[int, tuple[Subject, list[ComparedPath]]] = {}
     for task in tasks:
         for subject, contexts in task.places:
             found.setdefault(id(subject), (subject, []))[1].append(

@@ -39,7 +39,7 @@ SHORTEST_RUN = 0.25
 CERTAIN = 2.0
 """standard errors that a difference must exceed to count"""
 
-Key = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
+TrialKey = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """kernels that were started, and what they were built with"""
 
 
@@ -53,7 +53,7 @@ class DataSetRecord:
     paths: dict[ExecutionPath, Sample] = field(default_factory=dict)
     refused: dict[ExecutionPath, Sample] = field(default_factory=dict)
     """what failed and might not have failed if all kernels had been allowed"""
-    races: list[dict[Key, MeasuredTime]] = field(default_factory=list)
+    races: list[dict[TrialKey, MeasuredTime]] = field(default_factory=list)
     """times of each race, the latest one last"""
     best: float = math.inf
 
@@ -190,14 +190,16 @@ class Trials:
                 return [times[key] if key else MeasuredTime(math.inf) for key in keys]
         return None
 
-    def latest(self, subject: Subject, key: Key) -> MeasuredTime | None:
+    def latest(self, subject: Subject, key: TrialKey) -> MeasuredTime | None:
         """The time in the latest race that had such a candidate."""
         for times in reversed(self.of(subject).races):
             if key in times:
                 return times[key]
         return None
 
-    def keys(self, subject: Subject, several: Sequence[Settings]) -> list[Key | None]:
+    def keys(
+        self, subject: Subject, several: Sequence[Settings]
+    ) -> list[TrialKey | None]:
         """What identifies the paths of these settings; None for those that fail."""
         samples = [self.sample(subject, settings) for settings in several]
         return [
@@ -231,7 +233,7 @@ class Trials:
             self.notify()
 
 
-def key_of(sample: Sample, settings: Settings) -> Key:
+def key_of(sample: Sample, settings: Settings) -> TrialKey:
     """What identifies paths that were observed."""
     used = ((name, settings[name]) for name in sample.uses if name in settings)
     return sample.launches, frozenset(used)

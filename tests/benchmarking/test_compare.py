@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minifut import stages
-from minifut.benchmarking.bench import Outcome, bench
+from minifut.benchmarking.bench import BenchOutcome, bench
 from minifut.benchmarking.compare import Comparison, compare
 from minifut.benchmarking.datasets import DataSet, Selection, data_sets
 from minifut.benchmarking.loaded import Loaded, load_program
@@ -139,9 +139,9 @@ def test_the_figure(comparison: Comparison) -> None:
 def test_data_sets_are_measured_and_judged(
     loaded: Loaded, data: dict[str, DataSet], path: Path
 ) -> None:
-    right = Outcome(data["main [40][30]f32"])
-    wrong = Outcome(data["main fails"])
-    stray = Outcome(data['at #1 ("[1i64, 2i64, 3i64] 7i64")'])
+    right = BenchOutcome(data["main [40][30]f32"])
+    wrong = BenchOutcome(data["main fails"])
+    stray = BenchOutcome(data['at #1 ("[1i64, 2i64, 3i64] 7i64")'])
     for outcome in (right, wrong, stray):
         bench(outcome, loaded, RunPlan(runs=3, seconds=0.001))
     assert right.failure is None and len(right.candidate.seconds) >= 3
@@ -173,7 +173,7 @@ def test_a_failing_run_leaves_the_call_usable(
     wild = replace(first.case, input=ValuesText("[1i64] 9i64"))
     call = loaded.timed(first)
     assert call.results() == (2,)
-    other = Outcome(replace(first, case=wild))
+    other = BenchOutcome(replace(first, case=wild))
     bench(other, loaded, QUICK)
     assert other.failure is not None
     assert call() > 0 and call.results() == (2,)
@@ -184,12 +184,12 @@ def test_backends_without_a_device_are_measured_too(
 ) -> None:
     interpreted = load_program(path, stages.Options(backend="interpreter"))
     assert interpreted.kernels is None
-    outcome = Outcome(data["main fails"])
+    outcome = BenchOutcome(data["main fails"])
     bench(outcome, interpreted, QUICK)
     assert outcome.failure is not None and len(outcome.candidate.seconds) == 2
 
 
 def test_a_limit_ends_a_data_set(loaded: Loaded, data: dict[str, DataSet]) -> None:
-    outcome = Outcome(data["main [40][30]f32"])
+    outcome = BenchOutcome(data["main [40][30]f32"])
     bench(outcome, loaded, RunPlan(runs=10**6, limit=0.1))
     assert outcome.failure == "took more than 0.1 s"

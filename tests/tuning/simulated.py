@@ -6,7 +6,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from minifut.errors import UsageError
 from minifut.ir.kernels import Parameter
-from minifut.parameters.decisions import TAKEN, Alternative, DecisionPoint, Settings
+from minifut.parameters.decisions import (
+    TAKEN,
+    Alternative,
+    DecisionPoint,
+    Settings,
+)
 from minifut.parameters.tuning import NEVER, Tunable
 from minifut.tuning.subject import Sample
 

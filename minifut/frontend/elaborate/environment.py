@@ -74,7 +74,7 @@ class Module:
 
     terms: dict[str, Term] = field(default_factory=dict)
     names: dict[Name, object] = field(default_factory=dict)
-    signatures: dict[str, Signature] = field(default_factory=dict)
+    signatures: dict[str, SignatureTerm] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,7 +93,7 @@ class ElaboratedFunctor:
 Term: TypeAlias = (
     "Value | Module | ElaboratedFunctor | Deferred | SizeParameter | Sealed"
 )
-Signature: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
+SignatureTerm: TypeAlias = "tuple[syntax.ModuleTypeExp, Environment]"
 
 
 class Environment:
@@ -104,7 +104,7 @@ class Environment:
     def __init__(self, outer: Environment | None = None) -> None:
         self.terms: dict[str, Term] = {}
         self.names: dict[Name, object] = {}
-        self.signatures: dict[str, Signature] = {}
+        self.signatures: dict[str, SignatureTerm] = {}
         self.outer = outer
         self.captured = False
 
@@ -149,7 +149,7 @@ class Environment:
             frame = frame.outer
         return None
 
-    def signature(self, name: str) -> Signature | None:
+    def signature(self, name: str) -> SignatureTerm | None:
         """The module type of that name."""
         frame: Environment | None = self
         while frame is not None:

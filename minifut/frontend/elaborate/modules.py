@@ -17,7 +17,7 @@ from minifut.frontend.elaborate.environment import (
     ElaboratedFunctor,
     Environment,
     Module,
-    Signature,
+    SignatureTerm,
     Term,
     Thunk,
     TypeFunction,
@@ -361,7 +361,7 @@ def _collect_spec(
             _collect(module, signature, env, result)
 
 
-def find_signature(name: syntax.QualName, env: Environment) -> Signature | None:
+def find_signature(name: syntax.QualName, env: Environment) -> SignatureTerm | None:
     """A module type by its name; None for those of the prelude."""
     if not name.qualifiers:
         return env.signature(name.name)

@@ -21,7 +21,7 @@ from minifut.frontend.elaborate.work import Work
 from minifut.ir.core import Atom
 from minifut.ir.sizes import Size
 
-Step: TypeAlias = "str | tuple[syntax.DimIndex, ...]"
+AccessStep: TypeAlias = "str | tuple[syntax.DimIndex, ...]"
 
 
 def index_parts(
@@ -52,7 +52,7 @@ def update_steps(
     work: Work,
     env: Environment,
     old: Value,
-    steps: Sequence[Step],
+    steps: Sequence[AccessStep],
     value: Value,
     location: Location,
 ) -> Value:

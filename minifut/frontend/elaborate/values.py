@@ -97,14 +97,14 @@ class Closure:
     body: syntax.Exp
     env: Environment
     arguments: tuple[Value, ...] = ()
-    instance: Instance | None = None
+    instance: InstanceTerms | None = None
     definition: syntax.ValueDeclaration | None = None
     sizes: tuple[syntax.SizeParam, ...] = ()
     unsafe: bool = False
 
 
 Terms: TypeAlias = "dict[Name, checked_types.Type | checked_types.Size]"
-Instance: TypeAlias = "tuple[Terms, Environment]"
+InstanceTerms: TypeAlias = "tuple[Terms, Environment]"
 """what type and size parameters stand for, in terms of an environment"""
 
 PrimitiveCall: TypeAlias = "Callable[[Call], Value]"
@@ -119,7 +119,7 @@ class Primitive:
     arity: int
     call: PrimitiveCall
     arguments: tuple[Value, ...] = ()
-    instance: Instance | None = None
+    instance: InstanceTerms | None = None
     captured: tuple[Value, ...] = ()
 
 
@@ -132,7 +132,7 @@ class Call:
     arguments: tuple[Value, ...]
     location: Location
     expected: Expected | None = None
-    instance: Instance | None = None
+    instance: InstanceTerms | None = None
 
 
 Value: TypeAlias = (

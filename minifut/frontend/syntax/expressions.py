@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @syntax_node
 class Exp(Node):
-    """*checked*: its type, and the unknown sizes that it declares."""
+    """*checked*: its type, and the unknown sizes that it creates."""
 
     type: Type | None = checked()
     exts: tuple[Name, ...] = checked(())

@@ -32,7 +32,7 @@ from minifut.frontend.syntax.patterns import (
 )
 from minifut.names import Name
 
-Key: TypeAlias = str | tuple[str, int]
+BindingKey: TypeAlias = str | tuple[str, int]
 """of a part of a value: a field, or an argument of a constructor"""
 
 
@@ -94,7 +94,7 @@ def subexpressions(exp: Exp) -> list[Exp]:
     return found
 
 
-def sub_patterns(pattern: Pattern) -> list[tuple[Key | None, Pattern]]:
+def sub_patterns(pattern: Pattern) -> list[tuple[BindingKey | None, Pattern]]:
     """The patterns right below, with the part of the value that each is matched with;
     None is the whole value."""
     match pattern:

@@ -11,7 +11,7 @@ import numpy as np
 
 from minifut.errors import ProgramError
 
-Function = Callable[..., list[Any]]
+ArrayFunction = Callable[..., list[Any]]
 
 
 def fail(parts: Iterable[Any], backtrace: tuple[str, ...]) -> NoReturn:
@@ -91,7 +91,9 @@ def size_of_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(max(0, size) for size in shape)
 
 
-def fold(function: Function, neutral: list[Any], columns: list[list[Any]]) -> list[Any]:
+def fold(
+    function: ArrayFunction, neutral: list[Any], columns: list[list[Any]]
+) -> list[Any]:
     """Reduce rows of operands, from the left, starting from the neutral element."""
     accumulator = neutral
     for row in zip(*columns, strict=True):
@@ -100,7 +102,7 @@ def fold(function: Function, neutral: list[Any], columns: list[list[Any]]) -> li
 
 
 def accumulate(
-    function: Function, neutral: list[Any], columns: list[list[Any]]
+    function: ArrayFunction, neutral: list[Any], columns: list[list[Any]]
 ) -> list[list[Any]]:
     """All partial results of `fold`, column by column."""
     accumulator = neutral
@@ -145,7 +147,7 @@ class AccValue:
         self,
         arrays: Sequence[np.ndarray],
         rank: int,
-        operator: Function | None,
+        operator: ArrayFunction | None,
     ) -> None:
         self.arrays = tuple(array.copy() for array in arrays)
         self.rank = rank
@@ -175,7 +177,7 @@ def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
 # --- segments and tiles -----------------------------------------------------------
 
 
-def vectorised(function: Function, rank: int) -> Function:
+def vectorised(function: ArrayFunction, rank: int) -> ArrayFunction:
     """The operator on arrays, applied elementwise over their `rank` leading dimensions.
 
     A segmented operator with a shape combines values of that shape element by element.

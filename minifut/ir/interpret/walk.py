@@ -132,7 +132,7 @@ class Frame:
         self.bind(function.parameters, arguments)
         return self.body(function.body)
 
-    def function(self, function: Lambda) -> arrays.Function:
+    def function(self, function: Lambda) -> arrays.ArrayFunction:
         """A lambda as a function of its arguments."""
         return lambda *arguments: self.apply(function, arguments)
 

@@ -25,7 +25,7 @@ from minifut.ir.traverse import rename
 from minifut.ir.types import Type, element_of
 from minifut.names import NameSource
 
-Mode = Literal["jvp", "vjp", "grad"]
+DerivativeMode = Literal["jvp", "vjp", "grad"]
 
 
 def add_derivative(
@@ -33,7 +33,7 @@ def add_derivative(
     names: NameSource,
     entry: Entry,
     name: str,
-    mode: Mode,
+    mode: DerivativeMode,
     wrt: Sequence[int],
 ) -> Program:
     """The program with one more entry point, called `name`.

@@ -11,7 +11,7 @@ from minifut import stages
 from minifut.errors import Source, UsageError
 from minifut.interpreted import interpreted_program
 from minifut.ir.parser import names_after
-from minifut.passes.differentiate.entries import Mode, add_derivative
+from minifut.passes.differentiate.entries import DerivativeMode, add_derivative
 
 LOSS = """
 entry loss [n][d] (w: [d]f64) (xs: [n][d]f64) (k: i64): f64 =
@@ -19,7 +19,7 @@ entry loss [n][d] (w: [d]f64) (xs: [n][d]f64) (k: i64): f64 =
 """
 
 
-def derived(text: str, mode: Mode, *wrt: int) -> Any:
+def derived(text: str, mode: DerivativeMode, *wrt: int) -> Any:
     core = stages.to_core(stages.check(Source("test.fut", text)))
     made = add_derivative(core, names_after(core), core.entries[0], "made", mode, wrt)
     return interpreted_program(made).made  # type: ignore[attr-defined]

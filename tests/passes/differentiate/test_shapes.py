@@ -15,7 +15,7 @@ from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Scratch, Upda
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType, shape_of
-from minifut.passes.differentiate.entries import Mode
+from minifut.passes.differentiate.entries import DerivativeMode
 from minifut.passes.pipeline import PipelineOptions
 
 VIEWS = (Index, Iota, Rearrange, Reshape)
@@ -115,7 +115,9 @@ def test_a_gradient_has_this_many_soacs_and_arrays(name: str) -> None:
 
 
 @pytest.mark.parametrize(("mode", "sums"), [("vjp", 1), ("grad", 0)])
-def test_a_gradient_alone_has_no_product_for_the_value(mode: Mode, sums: int) -> None:
+def test_a_gradient_alone_has_no_product_for_the_value(
+    mode: DerivativeMode, sums: int
+) -> None:
     """The adjoints of the factors add multiples of rows to arrays."""
     text = (
         "entry main [n][m][p] (a: [n][m]f64) (b: [m][p]f64) ="

@@ -37,8 +37,8 @@ from minifut.frontend.types import (
 )
 from minifut.names import Name
 
-Names: TypeAlias = "tuple[Name, ...]"
-Evaluated: TypeAlias = tuple[Type, Names, Names, str]
+BoundNames: TypeAlias = "tuple[Name, ...]"
+Evaluated: TypeAlias = tuple[Type, BoundNames, BoundNames, str]
 """type, sizes for the whole, sizes bound here, liftedness"""
 
 RANK = {"": 0, "~": 1, "^": 2}
@@ -48,7 +48,7 @@ def most_lifted(*kinds: str) -> str:
     return max(kinds, key=RANK.__getitem__, default="")
 
 
-def infer_type(state: Inference, node: syntax.TypeExp) -> tuple[Type, Names, str]:
+def infer_type(state: Inference, node: syntax.TypeExp) -> tuple[Type, BoundNames, str]:
     """A type, its unknown sizes, its liftedness."""
     _refuse_repeated_names(node)
     type_, whole, here, lifted = evaluate(state, node)
@@ -102,7 +102,9 @@ def _reference(state: Inference, node: syntax.TypeRef) -> Evaluated:
     return type_, (), exts, binding.lifted
 
 
-def rename_exts(state: Inference, type_: Type, exts: Names) -> tuple[Type, Names]:
+def rename_exts(
+    state: Inference, type_: Type, exts: BoundNames
+) -> tuple[Type, BoundNames]:
     """Fresh names for the unknown sizes of a type abbreviation."""
     if not exts:
         return type_, ()
@@ -161,7 +163,7 @@ def _sum(state: Inference, node: syntax.TypeSum) -> Evaluated:
 
 
 def _array(state: Inference, node: syntax.TypeArray) -> Evaluated:
-    anonymous: Names = ()
+    anonymous: BoundNames = ()
     size: Size
     if node.size is None:
         name = state.context.names.fresh("d")

@@ -154,7 +154,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
 def _computed_inside(
     state: Sizing, parameters: tuple[syntax.Pattern, ...], result: Type
 ) -> tuple[Name, ...]:
-    """The unknown sizes that a lambda's body declares."""
+    """The unknown sizes that a lambda's body creates."""
     taken = _parameter_sizes(function_type(state, parameters, result))
     found = [
         name
