@@ -10,15 +10,15 @@ from benchmarks.campaign import shadow_memory
 from minifut.opencl.runtime import kernels
 
 STORE = re.compile(r"^( *)((?!failure)\w+\[([^\]\[]*)\] = [^;]*;)$", re.MULTILINE)
-BUILD = kernels._build
+BUILD = kernels.build
 
 
 def build(session: Any, handle: Any, text: str, options: str, name: str) -> Any:
-    """`kernels._build` of kernels that do not store element 1."""
+    """`kernels.build` of kernels that do not store element 1."""
     planted = STORE.sub(r"\1if ((\3) != 1) \2", text)
     return BUILD(session, handle, planted, options, name)
 
 
 if __name__ == "__main__":
-    kernels._build = build
+    kernels.build = build
     shadow_memory.main_followed()

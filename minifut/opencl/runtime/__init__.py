@@ -64,9 +64,10 @@ way in). A kernel's text may use the macro of a parameter: list it in `Kernel.ma
 
 Speed. `kernels[i].of(work)(points, ..)` says how many scalar operations it is: where
 they are few and nothing else runs, PoCL executes the launch in the calling thread,
-which takes 2 us where waking its threads takes 20 to 30. `benchmarks/latency.py`
-measures calls. They stay fast if host functions do no lookups by name and no allocation
-that could be avoided.
+which takes 2 us where waking its threads takes 20 to 30; launches of kernels that are
+launched often, several in a row, are executed by one (batch.py).
+`benchmarks/latency.py` measures calls. They stay fast if host functions do no lookups
+by name and no allocation that could be avoided.
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, Member
 from minifut.opencl.runtime.kernels import Launcher, build_together
 
 if TYPE_CHECKING:
@@ -24,7 +25,8 @@ MOST = 32
 """kernels of a program"""
 
 Launch = tuple[Launcher, Any, Any, Any, tuple[Any, ...]]
-"""with its queue, sizes and arguments"""
+"""with its queue, sizes and arguments; in a batch with its place there, work-items and
+arguments"""
 
 
 class Waiting:
@@ -40,6 +42,10 @@ class FirstLaunches:
     """whether launches may wait: where kernels share the memory of the process"""
     waiting: list[Launch] = field(default_factory=list)
     before: Any = None
+    batch: Batch | None = None
+    """of which all are that wait"""
+    work: int = 0
+    """scalar operations of these"""
 
     def is_ready_for(self, launcher: Launcher, arguments: tuple[Any, ...]) -> bool:
         """Whether a launch of this launcher can wait with the others."""
@@ -59,9 +65,35 @@ class FirstLaunches:
         self.waiting.append((launcher, queue, sizes, local, arguments))
         return Waiting()
 
+    def join(
+        self, member: Member, points: int, arguments: tuple[Any, ...], work: int
+    ) -> None:
+        """Let a launch wait in its batch, with which no others wait."""
+        session, batch = self.session, member.batch
+        is_first = self.batch is not batch
+        if is_first:
+            session.launch_first()
+            if session.batch_memory.is_in_use:
+                session.wait()
+            self.before, self.work = session.last_event, 0
+        self.waiting.append((member.launcher, member, points, None, arguments))
+        self.work += work
+        if is_first:
+            self.batch, session.last_event = batch, Waiting()
+        if len(self.waiting) >= MOST_LAUNCHES:
+            session.wait()
+
     def run(self) -> None:
         """Build what is not built, and enqueue what waits."""
-        waiting = self.drop()
+        batch, work, waiting = self.batch, self.work, self.drop()
+        if batch is not None:
+            self.session.pending += work
+            if len(waiting) > 1:
+                self.session.last_event = batch.start(waiting)
+            else:
+                ((launcher, _, points, _, arguments),) = waiting
+                launcher.launch_alone(points, arguments)
+            return
         build_together([launcher for launcher, *_ in waiting])
         for launcher, *launch in waiting:
             launcher.launch_as_added(*launch)
@@ -72,5 +104,5 @@ class FirstLaunches:
         waiting = self.waiting
         if waiting:
             self.session.last_event = self.before
-            self.waiting = []
+            self.waiting, self.batch = [], None
         return waiting

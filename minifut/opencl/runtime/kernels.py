@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
+from minifut.opencl.runtime.batch import MOST_WORK, Member
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.driver_cache import (
@@ -66,13 +67,14 @@ class Launcher:
         "_events",
         "_first_launches",
         "_local",
-        "_program",
+        "_member",
         "_queue",
         "_synchronous",
         "_width",
         "_work",
         "is_built",
         "kernel",
+        "program",
         "session",
         "small",
         "start",
@@ -89,7 +91,7 @@ class Launcher:
         program: str = "",
     ) -> None:
         self.kernel = kernel
-        self._program = program
+        self.program = program
         self.session = session
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.commands
@@ -108,6 +110,8 @@ class Launcher:
         self._enqueue: Any = self._first
         self._work = UNKNOWN_WORK
         self.is_built = False
+        self._member: Member | None = None
+        """its place in a batch"""
 
     @property
     def is_synchronous(self) -> bool:
@@ -130,7 +134,7 @@ class Launcher:
         if small is None:
             given = self.session, self.kernel, *self._build
             small = self.small = Launcher(
-                *given, synchronous=True, program=self._program
+                *given, synchronous=True, program=self.program
             )
         return small.start
 
@@ -147,14 +151,23 @@ class Launcher:
         prelude, options, constants = self._build
         macros = {**constants, **more}
         given = self.session, kernel, prelude, options, macros
-        return Launcher(*given, self._synchronous, self._program)
+        return Launcher(*given, self._synchronous, self.program)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        if self._first_launches.waiting and self.is_built:
+        first, work = self._first_launches, self._work
+        self._work = UNKNOWN_WORK
+        member = self._member
+        if member is not None and work <= MOST_WORK:
+            if member.number is not None:
+                assert isinstance(points, int)
+                if points > 0:
+                    first.join(member, points, arguments, work)
+                return
+            member.count_launch()
+        if first.waiting and self.is_built:
             self.session.launch_first()
         width = self._width
-        self._events.pending += self._work
-        self._work = UNKNOWN_WORK
+        self._events.pending += work
         if width and points.__class__ is int:
             if points > 0:
                 whole = (points + width - 1) // width * width
@@ -183,6 +196,8 @@ class Launcher:
 
     def _first(self, queue: Any, sizes: Any, local: Any, *arguments: Any) -> Any:
         first = self.session.first_launches
+        if first.batch is not None:
+            self.session.launch_first()
         if first.is_ready_for(self, arguments):
             return first.add(self, queue, sizes, local, arguments)
         self.session.launch_first()
@@ -194,14 +209,26 @@ class Launcher:
         """From now on launch by these."""
         self._commands, self._enqueue = commands, commands.enqueue
         self.is_built = True
-        if self._synchronous and self._width == 1:
+        if self._width != 1:
+            return
+        if self._synchronous:
             self.start = commands.start_here
+        elif self.session.has_batches:
+            section = self.section()
+            key = self.program, section.prelude, section.options
+            self._member = self.session.batch_of(*key).member_of(self, section)
 
     def launch_as_added(
         self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
     ) -> None:
         """Enqueue what waited for the kernel to be built."""
         self._events.last_event = self._launch_first(queue, sizes, local, arguments)
+
+    def launch_alone(self, points: int, arguments: tuple[Any, ...]) -> None:
+        """Enqueue what waited for others of a batch."""
+        self._events.last_event = self._enqueue(
+            self._queue, (points,), self._local, *arguments
+        )
 
     def _launch_first(
         self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
@@ -236,9 +263,9 @@ class Launcher:
     def prepare(self) -> Commands:
         """Build the kernel now; gives how it is launched."""
         text, options = self.section().alone()
-        self.session.builds.begin(self._program)
+        self.session.builds.begin(self.program)
         name = self.kernel.name
-        return self.kernel_of(_build(self.session, self.handle, text, options, name))
+        return self.kernel_of(build(self.session, self.handle, text, options, name))
 
     def kernel_of(self, program: Any) -> Commands:
         """How the kernel of a program that has it is launched."""
@@ -270,8 +297,8 @@ def build_together(launchers: Sequence[Launcher]) -> None:
         text = prelude + together([section for _, section in members.values()])
         session, handle = first.session, first.handle
         for launcher in (first, *others):
-            session.builds.begin(launcher._program)
-        program = _build(session, handle, text, options, first.kernel.name)
+            session.builds.begin(launcher.program)
+        program = build(session, handle, text, options, first.kernel.name)
         whole = binaries.key_of(session.device, handle, options, text)
         for key, (launcher, _) in members.items():
             launcher.adopt(launcher.kernel_of(program))
@@ -285,7 +312,8 @@ class Done:
     pending = 0
 
 
-def _build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
+def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
+    """The program of a text, from the cache if it was built before."""
     cl = session.cl
     _report(name, text, options)
     restore_private_folder()

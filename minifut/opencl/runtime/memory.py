@@ -61,4 +61,6 @@ def share(cl: Any, context: Any, host: np.ndarray, flags: int, most: int) -> Any
         return cl.Buffer(context, flags | cl.mem_flags.USE_HOST_PTR, hostbuf=host)
     # pyopencl needs memory that may be written, also where kernels only read
     whole = (ctypes.c_uint8 * host.nbytes).from_address(host.ctypes.data)
-    return cl.SVM(whole)
+    pointer = cl.SVM(whole)
+    pointer.address = host.ctypes.data
+    return pointer

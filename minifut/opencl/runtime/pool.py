@@ -205,7 +205,8 @@ class Pool:
         buffer = share(
             self.session.cl, self.session.context, host, flags.READ_WRITE, most
         )
-        memory = (ctypes.c_uint8 * capacity).from_address(host.ctypes.data)
+        address = buffer.address = host.ctypes.data
+        memory = (ctypes.c_uint8 * capacity).from_address(address)
         return buffer, host, memory
 
     def out_of_memory(self, nbytes: int) -> MemoryError:

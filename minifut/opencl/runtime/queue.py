@@ -7,8 +7,8 @@ once, while a main thread blocked in `clFinish` sees no signal until the kernels
 Waking two threads takes longer than a small kernel, so the main thread polls by itself
 for a while, and gives way to any thread of the driver that waits for the same core.
 Meanwhile no core becomes idle, which a virtual one is slow to leave: products
-that take 1 ms gain 7 %, those of 9 ms lose nothing. Brief launches lose by it, since
-the thread that polls takes a core from those that work.
+that take 1 ms gain 7 %, those of 9 ms lose nothing. Brief launches and batches lose by
+it, since the thread that polls takes a core from those that work.
 
 Waking the threads of the driver takes longer than a small launch. PoCL has a device
 without threads, whose commands are done when they are enqueued: small launches go to
@@ -33,6 +33,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
+from minifut.opencl.runtime.batch import Batch, BatchMemory
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
@@ -100,6 +101,8 @@ class Session:
         timed = cl.command_queue_properties.PROFILING_ENABLE
         self.commands = cl.CommandQueue(self.context, device.handle, timed)
         self.first_launches = FirstLaunches(self, device.shares_memory)
+        self.batch_memory = BatchMemory(self)
+        self._batches: dict[tuple[str, ...], Batch] = {}
         self.synchronous = (
             None
             if device.synchronous is None
@@ -111,6 +114,8 @@ class Session:
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
         self.builds = BuildNotice()
+        self.launches = 0
+        """since the last wait, of those that could be in batches"""
         self.pending = 0
         """scalar operations of launches since the last wait (`Launcher.of`)"""
         self.cell, self.failure = self._make_cell()
@@ -130,6 +135,18 @@ class Session:
         mode = flags.USE_HOST_PTR if self.shares_memory else flags.COPY_HOST_PTR
         buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
         return cell, buffer
+
+    @property
+    def has_batches(self) -> bool:
+        """Whether launches may be executed by one: by the threads of PoCL, which take
+        longer to be woken than the work of some."""
+        return self.synchronous is not None and self.shares_memory
+
+    def batch_of(self, *key: str) -> Batch:
+        """The batch of a program, by its name and what its kernels are built with."""
+        if key not in self._batches:
+            self._batches[key] = Batch(self)
+        return self._batches[key]
 
     @property
     def queue(self) -> Any:
@@ -153,6 +170,8 @@ class Session:
         pending, self.pending = self.pending, 0
         if pending <= BRIEF_WORK:
             self.queue.finish()
+        elif self.batch_memory.is_in_use:  # by work-items on all cores
+            self._waiter.wait()
         status = event.command_execution_status
         if status > self._complete:
             self.queue.flush()
@@ -164,6 +183,8 @@ class Session:
             self._waiter.wait()
             status = event.command_execution_status
         self.last_event = None
+        self.launches = 0
+        self.batch_memory.is_in_use = False
         if status < self._complete:
             raise ProgramError(f"the device reports an error in a kernel ({status})")
 

@@ -80,9 +80,9 @@ def test_a_first_call_says_what_it_builds(
         time.sleep(0.2)
         return build(*arguments)
 
-    build = kernels._build
+    build = kernels.build
     monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
-    monkeypatch.setattr(kernels, "_build", slow)
+    monkeypatch.setattr(kernels, "build", slow)
     monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.05)
     caplog.set_level(logging.INFO, "minifut")
     program = minifut.compile(TEXT)

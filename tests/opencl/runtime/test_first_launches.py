@@ -36,13 +36,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts of the programs that are built."""
     texts: list[str] = []
-    build = kernels._build
+    build = kernels.build
 
     def noted(session: Any, handle: Any, text: str, *rest: str) -> Any:
         texts.append(text)
         return build(session, handle, text, *rest)
 
-    monkeypatch.setattr(kernels, "_build", noted)
+    monkeypatch.setattr(kernels, "build", noted)
     return texts
 
 
@@ -121,7 +121,7 @@ def test_failures_and_interrupts_leave_nothing_waiting(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(kernels, "_build", interrupted)
+        patched.setattr(kernels, "build", interrupted)
         with pytest.raises(KeyboardInterrupt):
             program.checked(xs, np.arange(1000))
     with pytest.raises(minifut.ProgramError, match="out of bounds"):

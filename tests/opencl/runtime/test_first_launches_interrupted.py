@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import first_launches, kernels, queue
+from minifut.opencl.runtime import batch, first_launches, kernels, queue
 from minifut.opencl.runtime.first_launches import FirstLaunches
 from tests.opencl.runtime.test_first_launches import TEXT, built, cache, wanted
 
@@ -21,7 +21,7 @@ __all__ = ["built", "cache"]
 
 pytestmark = pytest.mark.device
 XS = np.arange(100, dtype=np.int32)
-FILES = {module.__file__ for module in (first_launches, kernels, queue)}
+FILES = {module.__file__ for module in (batch, first_launches, kernels, queue)}
 
 
 @contextmanager
