@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import UsageError
-from minifut.opencl.runtime.pool import Block, PoolBlock, bytes_of
+from minifut.opencl.runtime.pool import BYTES, Block, PoolBlock, bytes_of
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -52,7 +52,6 @@ def shared_result(
 NDARRAY = np.ndarray
 NEW_ARRAY = np.ndarray.__new__
 NEW_OBJECT = object.__new__
-BYTES = np.dtype(np.uint8)
 
 
 def is_device_array(value: Any) -> bool:

@@ -26,6 +26,7 @@ from minifut.opencl.runtime.memory import available_memory, share
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
+BYTES = np.dtype(np.uint8)
 SMALLEST = 1024
 LARGE = 1 << 28
 """bytes of a block from which on the free memory of the system is queried"""
@@ -104,7 +105,9 @@ class PoolBlock(Block):
 def bytes_of(block: Block) -> np.ndarray:
     """The memory of a block that the process shares."""
     host: np.ndarray = block.host
-    return host.reshape(-1).view(np.uint8)
+    if host.dtype is BYTES and host.ndim == 1:
+        return host
+    return host.reshape(-1).view(BYTES)
 
 
 class Pool:

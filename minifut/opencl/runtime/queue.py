@@ -334,6 +334,13 @@ class Session:
         self.wait()
         return True
 
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether all commands are done, and none has failed."""
+        return not (
+            self.last_event is not None or self.first_launches.waiting or self.number[0]
+        )
+
     def is_idle_in(self, *blocks: Block) -> bool:
         """Whether the host may access the blocks now, in place."""
         self.launch_first()

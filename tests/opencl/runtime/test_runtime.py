@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import threading
@@ -30,6 +31,29 @@ def program() -> rt.Instance:
 @pytest.fixture
 def xs() -> np.ndarray:
     return np.arange(1000, dtype=np.float32)
+
+
+# --- scalars ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("type_", rt.DTYPES)
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_scalars_of_memory(program: rt.Instance, type_: str, is_idle: bool) -> None:
+    run, dtype = program.run, rt.DTYPES[type_]
+    values: list[Any] = [True, False]
+    if dtype.kind in "iu":
+        values = [np.iinfo(dtype).min, np.iinfo(dtype).max, 3]
+    elif dtype.kind == "f":
+        values = [dtype.type(x) for x in (0.1, -0.0, np.inf, np.nan)]
+    block = run.allocate(64)
+    for place, value in enumerate(values):
+        if not is_idle:
+            program.session.fill(run.allocate(1 << 20), 0, 1 << 20, b"a")
+        run.write(block, place * dtype.itemsize, type_, value)
+    for place, value in enumerate(values):
+        found = run.read(block, place * dtype.itemsize, type_)
+        assert type(found) is type(value)
+        np.testing.assert_array_equal(found, value)
 
 
 # --- arrays -------------------------------------------------------------------------
@@ -264,6 +288,7 @@ def test_blocks_are_used_again(xs: np.ndarray) -> None:
 def test_results_that_leave_the_pool_do_not_return(xs: np.ndarray) -> None:
     program = PROGRAM.load(max_memory=50_000_000)
     pool = program.session.pool
+    gc.collect()  # constants of programs of other tests
     before, result = pool.in_use, program.axpy(xs, 1.0)
     leave_pool((result, 3.0, xs))
     assert pool.in_use == before
