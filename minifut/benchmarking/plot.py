@@ -115,7 +115,7 @@ def _draw(axes: Any, name: str, comparisons: Sequence[Comparison]) -> None:
 
 
 def _place(x: int, position: int, count: int) -> float:
-    """Where the bar of a version stands."""
+    """The position of the bar of a version."""
     return x + 0.8 * ((position + 0.5) / count - 0.5)
 
 

@@ -186,8 +186,8 @@ class Scheduler:
         self.once(fold.afterwards, number + 1)
 
     def _scan(self, statement: Stm, exp: Screma, number: int) -> None:
-        """The chunk's own scan, its last element, and the same after what stands
-        before the chunk."""
+        """The chunk's own scan, its last element, and the same combined with
+        the total before the chunk."""
         check_elementwise(exp.function, self.chunked)
         count = sum(len(scan.neutral) for scan in exp.scans)
         scanned = statement.pattern[:count]

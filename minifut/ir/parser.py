@@ -2,8 +2,8 @@
 
     parse("let y: i32 = add_i32(x, 1i32)", "statements")
 
-A name's text is its identity: `x_12` is `Name("x", 12)`, `x` is `Name("x", 0)`; whoever
-goes on from parsed IR takes fresh names from `names_after`. Locations are not printed,
+A name's text is its identity: `x_12` is `Name("x", 12)`, `x` is `Name("x", 0)`; a
+pass over parsed IR takes fresh names from `names_after`. Locations are not printed,
 so parsed statements have none. Nodes are read by their forms (`ir.forms`).
 """
 

@@ -1,6 +1,6 @@
 """Reads printed nodes by their forms (`ir.forms`), from left to right.
 
-What stands next follows from the annotation of the field that is read. Where that is a
+What comes next follows from the annotation of the field that is read. Where that is a
 union, the next token decides, or the one behind it: `add_i32(`, `xs[`, `xs with`.
 """
 

@@ -112,7 +112,7 @@ class _Checker(Expressions):
         barrier = divergent_barrier(kernel)
         if barrier is not None:
             self.place.append(barrier)
-            raise Fault("work-items of a group may not meet in this control flow")
+            raise Fault("a barrier in control flow that may diverge")
 
     def block(self, block: kc.Block) -> None:
         """Statements; what they declare ends with them."""

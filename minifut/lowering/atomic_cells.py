@@ -3,7 +3,7 @@
     native    one integer of 32 or 64 bits, and add, min, max, and, or, xor: an atomic;
               one float, and add: the same, where the device has it
     swap      what fits into a word of 32 or 64 bits: compute the new word from the old,
-              put it there if the old one still stands, else try again
+              put it there if the old one is unchanged, else try again
     lock      more than a word: a lock for each cell, taken and given back within one
               round of a loop, so that work-items in lockstep cannot wait for each
               other; the words are touched only by atomics, which no cache hides

@@ -42,7 +42,7 @@ PRELUDE = """\
 #endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
-and loses parts of it in these cases: where a condition that is known before stands
+and loses parts of it in these cases: where a condition that is known before is
 right behind a barrier, so something must be between; where a branch is right
 before the end, at which all synchronise as well (LAST); where a loop or branch before a
 barrier comes down to a choice between two constants, which all work-items are given

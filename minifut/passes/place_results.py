@@ -117,7 +117,8 @@ class _Placing:
     def joined(
         self, statements: list[Stm], at: int, body: Body
     ) -> tuple[int, tuple[Stm, ...]] | None:
-        """Where the branch of an update's value stands, and both as one statement."""
+        """The position of the branch of an update's value, and both as one
+        statement."""
         exp = statements[at].exp
         if not isinstance(exp, Update) or not isinstance(exp.value, Name):
             return None

@@ -1,4 +1,4 @@
-r"""Pass: elements are read where they lie, not in arrays of them in other places.
+r"""Pass: elements are read where they are, not in arrays of them in other places.
 
     let shifted = map (\d -> map (\i -> xs[(i + d) % n]) (iota n)) [1, -1]
     map (\i -> shifted[0, i] + shifted[1, i]) (iota n)
@@ -7,11 +7,11 @@ r"""Pass: elements are read where they lie, not in arrays of them in other place
 
 Such a map is a *move*: a nest of cheap scalar code, whose innermost level loads nothing
 but the element that it gives. Fusion makes one map of a move and a consumer that takes
-its elements in order; here the consumer asks for elements at other places, or at
+its elements in order; here the consumer requires elements at other places, or at
 several. Without the array nothing is written and read again, and index-set splitting
 sees what the consumer reads.
 
-Conditions: nothing but reads uses the array, no reader stands in more loops and SOACs
+Conditions: nothing but reads uses the array, no reader is in more loops and SOACs
 than the array has dimensions (else an index would be found again and again for the
 same element), and nothing before the last of them overwrites what the move reads.
 """

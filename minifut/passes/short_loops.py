@@ -8,9 +8,9 @@ All places in the array are known then, so that its elements are registers: of l
 vectors, of a thread on a GPU. Before, each was stored and loaded again at a place that
 depends on the round.
 
-Conditions: the loop hands on an array of at most `SMALL` elements; the rounds are
+Conditions: the loop passes on an array of at most `SMALL` elements; the rounds are
 known, those of inner loops in each round of the outer ones, and then all places in
-arrays that are handed on; at most `LARGEST`
+arrays that are passed on; at most `LARGEST`
 statements when written out, without SOACs.
 """
 
@@ -76,7 +76,7 @@ def _marked(node: Any) -> Any:
 
 def _written_out(exp: object, known: Known, own: set[Name]) -> int:
     """The number of statements as which an expression is written out, given some
-    scalars and the arrays that loops hand on (`own`); more than `LARGEST` if it cannot
+    scalars and the arrays that loops pass on (`own`); more than `LARGEST` if it cannot
     be, or if a place in such an array is not known even then."""
     match exp:
         case Loop(form=ForLoop(index, bound, type_), body=body):

@@ -119,7 +119,7 @@ def _outermost(
 
 
 def headline(statement: Stm, names: Printer) -> str:
-    """Where a statement stands, and what it binds."""
+    """The place of a statement, and what it binds."""
     place = str(statement.location) if statement.location else "-"
     bound = ", ".join(names.name(parameter.name) for parameter in statement.pattern)
     return f"{place}  {bound}"

@@ -174,7 +174,7 @@ def combine(findings: Collection[Finding], default: int) -> int:
 
 
 def pick(interval: Interval) -> int:
-    """The value in an interval that stands farthest from what was seen on either side:
+    """The value in an interval that is farthest from what was seen on either side:
     an end if nothing was, else the geometric mean."""
     low, high = interval
     if low == 0:

@@ -65,27 +65,30 @@ FAULTS = [
     ),
     ("label meet if (n < 3i64) { fail 1 () goto meet }", "jumps go back to meet"),
     ("parallel_region { barrier local }", "a barrier in a parallel region"),
-    ("if (get_local_id(0i32) < n) { barrier local }", "may not meet"),
+    ("if (get_local_id(0i32) < n) { barrier local }", "control flow that may diverge"),
     (
         "let m: i64 = get_local_id(0i32) for i: i64 = 0i64 to m by 1i64 "
         "{ barrier local }",
-        "may not meet",
+        "control flow that may diverge",
     ),
     (
         "let m: i64 = 0i64 while (m < n) { barrier local "
         "if (get_local_id(0i32) == m) { m = n } m = (m + 1i64) }",
-        "may not meet",
+        "control flow that may diverge",
     ),
     (
         "let m: i64 = 0i64 fetch_group m of n for n if (m < n) { barrier local }",
-        "may not meet",
+        "control flow that may diverge",
     ),
     (
         "for i: i64 = 0i64 to n by 1i64 { barrier local "
         "if (get_local_id(0i32) == i) { break } }",
-        "may not meet",
+        "control flow that may diverge",
     ),
-    ("if (get_local_id(0i32) < n) { return } barrier local", "may not meet"),
+    (
+        "if (get_local_id(0i32) < n) { return } barrier local",
+        "control flow that may diverge",
+    ),
 ]
 
 

@@ -3,7 +3,7 @@
     map (\\i -> replicate (n / 2) i) xs
 
 The size of a row must be known outside of the lambda. One that is computed inside from
-outer values is moved out; one that the checker knows is taken from the type of the
+outer values is moved out; one known to the checker is taken from the type of the
 whole application.
 """
 

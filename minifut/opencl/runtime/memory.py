@@ -5,7 +5,7 @@
     share(cl, context, host, most)   what kernels get for a NumPy array, in place
 
 A buffer over the process's memory (`CL_MEM_USE_HOST_PTR`) may be as large as the driver
-says, which for PoCL is a quarter of the machine's memory; nothing but the check stands
+says, which for PoCL is a quarter of the machine's memory; nothing but the check is
 behind that. Larger arrays are passed as pointers of shared virtual memory
 (`clSetKernelArgSVMPointer`), which PoCL's processors take of any address. Commands on
 buffers (copies, fills) do not take them: the host executes those.

@@ -9,7 +9,7 @@
                                               #undef half_of
                                               #undef LANES
 
-So each text stands as it would alone: its functions have names of their own, and its
+So each text is as it would be alone: its functions have names of their own, and its
 macros end with it. Types and macros that are defined twice are the same.
 """
 

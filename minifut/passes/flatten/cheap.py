@@ -71,5 +71,5 @@ def is_scalar_code(statements: Iterable[Stm], most: int = CHEAP_STATEMENTS) -> b
 
 
 def has_check(statements: Iterable[Stm]) -> bool:
-    """Whether a check stands anywhere inside."""
+    """Whether there is a check inside."""
     return any(contains(statement, Assert) for statement in statements)

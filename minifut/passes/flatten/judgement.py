@@ -12,7 +12,7 @@ is a rewriting of such a statement, and every step of a derivation is a legal pr
 
 The rule emits into `context.build` what computes the statement's results in the nest,
 bound to the pattern. In the examples of its docstring, what a rule leaves to others
-stands as the judgement that is left.
+is shown as the judgement that is left.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ r"""Perfectly nested maps: the outer map becomes dimensions of the inner SOAC's 
     →  <soac> in the nest (i < n) { let xs = xss[i]  let v = <cheap> }
 
 Conditions: the body is cheap statements (`flatten.cheap`), then one SOAC that gives all
-results; its width is the same for all points (regular). If a check stands among the
+results; its width is the same for all points (regular). If a check is among the
 cheap statements and the inner dimension is empty, no point would run it: then a kernel
 that only checks runs instead.
 

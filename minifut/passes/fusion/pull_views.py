@@ -72,7 +72,8 @@ def pull_views(
 def _producer(
     view: Stm, maker: dict[Name, int], uses: Counter[Name], users: dict[Name, list[Stm]]
 ) -> int | None:
-    """Where the map stands that only this view needs, if only one SOAC needs that."""
+    """The position of the map that only this view needs, if only one SOAC needs
+    that."""
     exp = view.exp
     if not isinstance(exp, Rearrange | Reshape | Index):
         return None

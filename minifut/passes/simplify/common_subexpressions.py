@@ -50,5 +50,5 @@ def key_of(exp: Exp) -> Any:
 
 
 def _place(atom: Atom) -> tuple[int, str]:
-    """Where an operand stands among those whose order does not matter."""
+    """The position of an operand among those whose order does not matter."""
     return (atom.tag, atom.base) if isinstance(atom, Name) else (-1, str(atom.value))

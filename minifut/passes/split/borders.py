@@ -160,7 +160,7 @@ class _Outside:
         }
 
     def learn(self, node: ScalarOp, found: Borders) -> None:
-        """Enter the distances that an expression asks for: of clamps any, of others
+        """Enter the distances that an expression requires: of clamps any, of others
         those that consist of known radii."""
         is_clamp = node.operator.name in ("min", "max")
         for alternatives in _questions(self.facts, node):

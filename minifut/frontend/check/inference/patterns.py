@@ -1,7 +1,7 @@
 """Patterns without sizes: what they match and the names they bind.
 
-A pattern is inferred from itself, below an ascription from the ascribed type; whoever
-binds it unifies the result with the type of the value.
+A pattern is inferred from itself, below an ascription from the ascribed type; the
+code that binds it unifies the result with the type of the value.
 """
 
 from __future__ import annotations

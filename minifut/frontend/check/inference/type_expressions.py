@@ -1,7 +1,7 @@
 """From type expressions to types.
 
 `evaluate` gives a type and the unknown sizes (`[]` and `?[n].`) that are to be bound
-where the type stands. In the result of a function type they become the arrow's `exts`;
+where the type is. In the result of a function type they become the arrow's `exts`;
 in a parameter they belong to the whole, as a caller gives them.
 """
 
