@@ -100,6 +100,8 @@ def _read_moves(program: Program, names: NameSource) -> Program:
     iotas = cache(lambda: _iotas(program))
 
     def inside(node: Any) -> Any:
+        if isinstance(node, Stm) and not contains(node, Screma):
+            return node
         node = map_children(node, inside)
         return _without_moves(node, iotas, names, scope) if type(node) is Body else node
 
