@@ -309,3 +309,76 @@ def knapsack_loops(capacity: int, weights: Any, values: Any) -> Any:
         for c in range(capacity, weights[i] - 1, -1):
             best[c] = max(best[c], best[c - weights[i]] + values[i])
     return best[capacity]
+
+
+DX, DY = np.array([[0, 1, 0, -1, 0, 1, -1, -1, 1], [0, 0, 1, 0, -1, 1, 1, -1, -1]])
+SHARES = np.array([4 / 9] + [1 / 9] * 4 + [1 / 36] * 4, np.float32)
+
+
+def lattice(steps: int, f: Any) -> Any:
+    x, y, share = (a.astype(np.float32)[:, None, None] for a in (DX, DY, SHARES))
+    for _ in range(steps):
+        f = np.stack([np.roll(g, (DX[k], DY[k]), (0, 1)) for k, g in enumerate(f)])
+        density = f.sum(0)
+        u, v = (f * x).sum(0) / density, (f * y).sum(0) / density
+        along = 3 * (x * u + y * v)
+        rest = 1 + along + along * along / 2 - np.float32(1.5) * (u * u + v * v)
+        f = np.float32(0.4) * f + np.float32(0.6) * (share * density * rest)
+    return f
+
+
+def lattice_loops(steps: int, f: Any) -> Any:
+    now, after = f.copy(), np.empty_like(f)
+    n, m = f.shape[1:]
+    for _ in range(steps):
+        for i in prange(n):
+            own = np.empty(9, np.float32)
+            for j in range(m):
+                density = u = v = np.float32(0)
+                for k in range(9):
+                    x, y = i - DX[k], j - DY[k]
+                    x = x + n if x < 0 else (x - n if x >= n else x)
+                    y = y + m if y < 0 else (y - m if y >= m else y)
+                    own[k] = now[k, x, y]
+                    density += own[k]
+                    u += np.float32(DX[k]) * own[k]
+                    v += np.float32(DY[k]) * own[k]
+                u, v = u / density, v / density
+                slow = np.float32(1) - np.float32(1.5) * (u * u + v * v)
+                for k in range(9):
+                    along = np.float32(3) * (np.float32(DX[k]) * u + DY[k] * v)
+                    rest = SHARES[k] * density
+                    rest *= slow + along + along * along / np.float32(2)
+                    kept = np.float32(0.4) * own[k]
+                    after[k, i, j] = kept + np.float32(0.6) * rest
+        now, after = after, now
+    return now
+
+
+def blur(radius: int, image: Any) -> Any:
+    n, m = image.shape
+    sums = np.zeros((n + 1, m + 1))
+    sums[1:, 1:] = image.astype(np.float64).cumsum(0).cumsum(1)
+    i, j = np.arange(n), np.arange(m)
+    i0, i1 = np.maximum(i - radius, 0), np.minimum(i + radius + 1, n)
+    j0, j1 = np.maximum(j - radius, 0), np.minimum(j + radius + 1, m)
+    upper, lower = sums[i0], sums[i1]
+    total = lower[:, j1] - upper[:, j1] - lower[:, j0] + upper[:, j0]
+    return (total / ((i1 - i0)[:, None] * (j1 - j0))).astype(np.float32)
+
+
+def blur_loops(radius: int, image: Any) -> Any:
+    n, m = image.shape
+    sums, out = np.zeros((n + 1, m + 1)), np.empty_like(image)
+    for i in range(n):
+        row = 0.0
+        for j in range(m):
+            row += image[i, j]
+            sums[i + 1, j + 1] = sums[i, j + 1] + row
+    for i in prange(n):
+        i0, i1 = max(i - radius, 0), min(i + radius + 1, n)
+        for j in range(m):
+            j0, j1 = max(j - radius, 0), min(j + radius + 1, m)
+            total = sums[i1, j1] - sums[i0, j1] - sums[i1, j0] + sums[i0, j0]
+            out[i, j] = total / ((i1 - i0) * (j1 - j0))
+    return out

@@ -135,6 +135,16 @@ WORKS: dict[str, Work] = {
         peers.knapsack,
         peers.knapsack_loops,
     ),
+    "lattice": Work(
+        lambda r, s: (10, 1 + r.random((9, int(256 * s), 256), np.float32) / 10),
+        peers.lattice,
+        peers.lattice_loops,
+    ),
+    "blur": Work(
+        lambda r, s: (5, r.random((int(1000 * s), 1000), np.float32)),
+        peers.blur,
+        peers.blur_loops,
+    ),
 }
 
 

@@ -18,7 +18,7 @@ same element), and nothing before the last of them overwrites what the move read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -69,14 +69,31 @@ NOTHING = Lambda((), Body((), ()), ())
 
 @immutable
 class Move:
-    """Result `position` of a move, at the indices `places` of its first dimensions."""
+    """Result `position` of a move, at the indices `places` of some dimensions, with the
+    others in the order of `free`. Dimensions count from -1, the innermost, outwards."""
 
     exp: Screma
     position: int
-    places: tuple[Atom, ...] = ()
+    free: tuple[int, ...]
+    places: tuple[tuple[int, Atom], ...] = ()
 
-    def at(self, places: Iterable[Any]) -> Move:
-        return Move(self.exp, self.position, (*self.places, *places))
+    def at(self, places: Sequence[Any]) -> Move:
+        found = tuple(zip(self.free, places, strict=False))
+        free = self.free[len(places) :]
+        return Move(self.exp, self.position, free, (*self.places, *found))
+
+    def rearranged(self, permutation: tuple[int, ...]) -> Move:
+        free = _permuted(self.free, permutation)
+        return Move(self.exp, self.position, free, self.places)
+
+    def element(self, build: Builder) -> Name:
+        """The element, or the row of inner dimensions, that it is."""
+        places = [place for _, place in sorted(self.places, key=lambda known: known[0])]
+        return element(build, self.exp, self.position, places)
+
+
+def _permuted(free: tuple[int, ...], permutation: tuple[int, ...]) -> tuple[int, ...]:
+    return (*(free[p] for p in permutation), *free[len(permutation) :])
 
 
 def read_through(
@@ -135,12 +152,13 @@ def _without_moves(
         if not is_move(exp, iotas):
             continue
         rest = Body(body.statements[at:], body.result)
-        moves = {
-            bound.name: Move(exp, position)
-            for position, bound in enumerate(statement.pattern)
-            if _stays_readable(statement, bound, rest)
-            and reads_elements(bound, rest, len(shape_of(bound.type)))
-        }
+        moves = {}
+        for position, bound in enumerate(statement.pattern):
+            rank = len(shape_of(bound.type))
+            free = tuple(range(-rank, 0))
+            stays = _stays_readable(statement, bound, rest)
+            if stays and reads_elements(bound, rest, rank, free):
+                moves[bound.name] = Move(exp, position, free)
         if moves:
             read = _Reader(names, scope(), moves).body(rest)
             body = Body((*body.statements[:at], *read.statements), read.result)
@@ -193,20 +211,25 @@ def _stays_readable(move: Stm, bound: Param, rest: Body) -> bool:
     )
 
 
-def reads_elements(array: Param, body: Body, levels: int) -> bool:
+def reads_elements(
+    array: Param, body: Body, levels: int, free: tuple[int, ...]
+) -> bool:
     """Whether the body only reads elements of the array, each reader in at most so many
-    SOACs and loops of the body."""
-    name = array.name
-    return name not in body.result and all(
-        _reads_elements(
-            array, statement, Body(body.statements[at:], body.result), levels
-        )
-        for at, statement in enumerate(body.statements, 1)
-        if name in free_names(statement)
-    )
+    SOACs and loops of the body. `free` are the dimensions of the move that the array
+    has left."""
+    if array.name in body.result:
+        return False
+    for at, statement in enumerate(body.statements, 1):
+        rest = Body(body.statements[at:], body.result)
+        uses = array.name in free_names(statement)
+        if uses and not _reads_elements(array, statement, rest, levels, free):
+            return False
+    return True
 
 
-def _reads_elements(array: Param, statement: Stm, rest: Body, levels: int) -> bool:
+def _reads_elements(
+    array: Param, statement: Stm, rest: Body, levels: int, free: tuple[int, ...]
+) -> bool:
     """The same of a statement; the rest of the body may read rows that it takes."""
     exp = statement.exp
     match exp:
@@ -214,30 +237,36 @@ def _reads_elements(array: Param, statement: Stm, rest: Body, levels: int) -> bo
             if any(isinstance(place, DimSlice) for place in places):
                 return False
             (row,) = statement.pattern
-            kept = len(shape_of(row.type))
-            if kept and not rest.statements and rest.result == (row.name,):
-                return kept <= levels
-            return not kept or reads_elements(row, rest, levels)
+            free = free[len(places) :]
+            if free and not rest.statements and rest.result == (row.name,):
+                return len(free) <= levels and free == tuple(range(-len(free), 0))
+            return not free or reads_elements(row, rest, levels, free)
+        case Rearrange(permutation, _):
+            (view,) = statement.pattern
+            return reads_elements(view, rest, levels, _permuted(free, permutation))
         case If(_, then, otherwise):
-            return all(reads_elements(array, b, levels) for b in (then, otherwise))
+            return all(
+                reads_elements(array, b, levels, free) for b in (then, otherwise)
+            )
         case Loop(_, initial, _, body):
-            return array.name not in initial and _within(array, body, levels - 1)
+            if array.name in initial or levels < 1:
+                return False
+            return reads_elements(array, body, levels - 1, free)
         case Screma() | Scatter() | Hist():
             others = replace(exp, arrays=(), function=NOTHING)
-            if array.name in used_names(others):
-                return False
             width = exp.width.as_constant
-            inner = levels - (width is None or width > FEW)
+            levels -= width is None or width > FEW
+            if array.name in used_names(others) or levels < 0:
+                return False
+            body = exp.function.body
             pairs = zip(exp.function.parameters, exp.arrays, strict=True)
             rows = [p for p, taken in pairs if taken == array.name]
-            return all(_within(p, exp.function.body, inner) for p in (array, *rows))
+            return reads_elements(array, body, levels, free) and all(
+                isinstance(row.type, ScalarType)
+                or reads_elements(row, body, levels, free[1:])
+                for row in rows
+            )
     return False
-
-
-def _within(array: Param, body: Body, levels: int) -> bool:
-    if isinstance(array.type, ScalarType):
-        return levels >= 0
-    return levels >= 0 and reads_elements(array, body, levels)
 
 
 # --- reading through ------------------------------------------------------------------
@@ -263,13 +292,16 @@ class _Reader:
         if self.known.keys().isdisjoint(free_names(exp)):
             return (statement,)
         build = Builder(self.names, self.scope, statement.location)
-        if isinstance(exp, Index):
+        if isinstance(exp, Rearrange):
+            move = self.known[exp.array].rearranged(exp.permutation)
+            self.known[statement.pattern[0].name] = move
+        elif isinstance(exp, Index):
             move = self.known[exp.array].at(exp.slice)
             (bound,) = statement.pattern
             if isinstance(bound.type, ArrayType) and bound.name not in result:
                 self.known[bound.name] = move
                 return ()
-            build.append(replace(statement, exp=Copy(element(build, move))))
+            build.append(replace(statement, exp=Copy(move.element(build))))
         elif isinstance(exp, SOAC_EXPRESSIONS):
             build.append(replace(statement, exp=self.combinator(build, exp)))
         else:
@@ -300,19 +332,18 @@ class _Reader:
         return replace(exp, arrays=tuple(arrays), function=function)
 
 
-def element(build: Builder, move: Move) -> Name:
-    """The element or row of a move at its places: what its function gives there."""
-    place, *rest = move.places
-    function = move.exp.function
-    pairs = zip(function.parameters, move.exp.arrays, strict=True)
+def element(build: Builder, exp: Screma, position: int, places: Sequence[Atom]) -> Name:
+    """A result of a nest of maps at these places: what its functions give there."""
+    place, *rest = places
+    function = exp.function
+    pairs = zip(function.parameters, exp.arrays, strict=True)
     known: dict[Name, Atom] = {p.name: build.index(a, place) for p, a in pairs}
     body = rename(function.body, build.names, known)
-    result = body.result[move.position]
+    result = body.result[position]
     assert isinstance(result, Name)
     for statement in body.statements:
         if rest and isinstance(statement.exp, Screma):
             made = [bound.name for bound in statement.pattern]
-            inner = Move(statement.exp, made.index(result), tuple(rest))
-            return element(build, inner)
+            return element(build, statement.exp, made.index(result), rest)
         build.append(statement)
     return build.index(result, *rest) if rest else result

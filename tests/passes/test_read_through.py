@@ -40,6 +40,9 @@ READ = {
   let s = map (\\d -> map (rotate d) a) [k, 2]
   let t = map (\\d -> rotate d s[1]) [1, -k]
   in tabulate_2d n m (\\i j -> s[0, i, j] + t[0, i, j] * t[1, i, j])""",
+    "through a view in another order": """
+  let s = map (\\d -> map (rotate d) (rotate k a)) [1, -1, 2]
+  in map (map (\\x -> x[0] - x[1] * x[2])) (map transpose (transpose s))""",
     "in a branch": """
   let s = map (\\d -> map (rotate d) a) [k, 2]
   in tabulate_2d n m (\\i j -> if a[i, j] > 0.5 then s[0, i, j] else s[1, i, j])""",
