@@ -28,7 +28,7 @@ MARGIN = 10_000
 LAYOUTS = {"bool": Struct("?"), "i8": Struct("b"), "u8": Struct("B")}
 LAYOUTS |= {"i16": Struct("h"), "i32": Struct("i"), "i64": Struct("q")}
 LAYOUTS |= {"u16": Struct("H"), "u32": Struct("I"), "u64": Struct("Q")}
-"""of scalars that are Python's on the host: to read one takes a third as long as by an
+"""of scalars that are Python's on the host: to read one takes half as long as by an
 array of NumPy"""
 
 
