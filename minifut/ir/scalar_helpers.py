@@ -99,7 +99,8 @@ _UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
 _UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
 
 # Of vectors, `#` lanes. OpenCL shifts by the places modulo the width, so that a shift
-# by more is only to be replaced.
+# by more is only to be replaced. PoCL counts the bits of vectors one element after the
+# other; of the sums of pairs, fours and bytes clang makes the instruction for vectors.
 _OF_VECTORS = {
     "shl": """
 {own}# shl_{type}_#({own}# x, {own}# y) {{
@@ -125,10 +126,19 @@ _OF_VECTORS = {
   return y >= ({own}#)(0) ? as_{own}#(power) : ({own}#)(0);
 }}
 """,
+    "popc": """
+int# popc_{type}_#({own}# y) {{
+  {unsigned}# x = as_{unsigned}#(y);
+  x = x - ((x >> 1) & ({unsigned}#)({pairs}));
+  x = (x & ({unsigned}#)({fours})) + ((x >> 2) & ({unsigned}#)({fours}));
+  x = (x + (x >> 4)) & ({unsigned}#)({bytes});
+  return convert_int#((x * ({unsigned}#)({ones})) >> {bits_above});
+}}
+""",
     "ctz": """
 int# ctz_{type}_#({own}# x) {{
   {unsigned}# low = as_{unsigned}#(x) & (({unsigned}#)(0) - as_{unsigned}#(x));
-  return convert_int#(popcount(low - ({unsigned}#)(1)));
+  return popc_{type}_#(as_{own}#(low - ({unsigned}#)(1)));
 }}
 """,
 }
@@ -296,13 +306,17 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
         return [(helper, text.replace("#", width[0]).lstrip())]
     if name in _QUARTERED and type_name == "f64":
         return [(helper, _in_quarters(name, int(width[0])))]
-    return [(helper, _numeric(name, SCALARS[type_name], *width).lstrip())]
+    text = _numeric(name, SCALARS[type_name], *width).lstrip()
+    others = set(re.findall(r"\b[a-z]+_[iu]\d+_\d+\b", text)) - {helper}
+    pairs = [pair for other in sorted(others) for pair in helper_source(other)]
+    return [*pairs, (helper, text)]
 
 
 def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
     word = _WORDS[type_.bits]
     own = word if type_.kind == "int" else f"u{word}"
     templates = _SIGNED if type_.kind == "int" else _UNSIGNED
+    all_ones = (1 << type_.bits) - 1
     if width:
         templates = _OF_VECTORS
     text = templates[name].format(
@@ -310,6 +324,11 @@ def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
         unsigned=f"u{word}",
         wide="ulong" if type_.bits == 64 else "uint",
         bits=type_.bits,
+        bits_above=type_.bits - 8,
+        pairs=hex(all_ones // 3),
+        fours=hex(all_ones // 5),
+        bytes=hex(all_ones // 17),
+        ones=hex(all_ones // 255),
         type=type_,
         shifted_out="x < (X#)(0) ? (X#)(-1) : (X#)(0)".replace("X", own)
         if type_.kind == "int"

@@ -199,7 +199,7 @@ TABLE: tuple[Row, ...] = (
     Row(INTEGERS, "sgn", "xx", "sign", "0", "({own})(({0} > 0) - ({0} < 0))",
         "as_{own}{v}(({0} < ({own}{v})(0)) - ({0} > ({own}{v})(0)))", "sign({0})"),
     Row(INTEGERS, "popc", "xi", "population", "0", "(int)popcount({0})",
-        "convert_int{v}(popcount({0}))", "wrap_u{bits}({0}).bit_count()"),
+        host="wrap_u{bits}({0}).bit_count()"),
     Row(INTEGERS, "clz", "xi", "leading_zeros", "0", "(int)clz({0})",
         "convert_int{v}(clz({0}))", "({bits} - wrap_u{bits}({0}).bit_length())"),
     Row(INTEGERS, "ctz", "xi", "trailing_zeros", "0",
