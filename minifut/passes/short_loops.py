@@ -34,7 +34,6 @@ from minifut.ir.core import (
     Update,
 )
 from minifut.ir.node import replace
-from minifut.ir.scalar_meaning import fold
 from minifut.ir.sizes import product
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
@@ -112,6 +111,8 @@ def _weight(body: Body, known: Known, own: set[Name]) -> int:
             operands = [_value(operand, known) for operand in exp.operands]
             values = [value for value in operands if value is not None]
             if len(values) == len(operands):
+                from minifut.ir.scalar_meaning import fold  # loads NumPy
+
                 known[statement.pattern[0].name] = fold(exp.operator, *values)
                 continue
         total += _written_out(exp, known, own)
