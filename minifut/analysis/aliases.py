@@ -14,7 +14,7 @@ to one means writing to all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.ir.accumulators import WithAcc
@@ -37,6 +37,7 @@ from minifut.ir.core import (
     Update,
 )
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
+from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import children
 from minifut.ir.types import ArrayType, Type
@@ -46,7 +47,7 @@ Roots: TypeAlias = frozenset[Name]
 NONE: Roots = frozenset()
 
 
-@dataclass(slots=True)
+@mutable
 class Aliases:
     """`roots` and `types` per array name; `home` per root: the function, loop or body
     (by identity) whose activation owns it, absent if it may not be written; `place` per

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
 from minifut.analysis.own_elements import over_inputs
@@ -40,6 +40,7 @@ from minifut.ir.core import (
     Update,
 )
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
+from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter
 from minifut.ir.traverse import children, free_names, own_names, walk
 from minifut.names import Name
@@ -59,7 +60,7 @@ def may_overwrite(statement: Stm) -> list[Name]:
     return []
 
 
-@dataclass(slots=True)
+@mutable
 class InPlace:
     """`updates`: names bound to results of updates, scatters and histograms that may
     are in the memory of the array they replace. `overwritten`: results of maps, with

@@ -15,12 +15,13 @@ round leaves it so. Arrays that cross a call are row-major.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.analysis.in_place import InPlace
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Function, Stm
+from minifut.ir.node import mutable
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType
 from minifut.names import Name
@@ -38,7 +39,7 @@ FRESH = (core.Replicate, core.Iota, core.Scratch, core.Concat, kernels.SegRed,
 """what makes all its results anew"""
 
 
-@dataclass(slots=True)
+@mutable
 class Layouts:
     """What is not row-major, by name."""
 

@@ -12,9 +12,10 @@ here: a `[` glued to what precedes it is an INDEX; behind a `.` a number is a fi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.errors import CompileError, Location, Source
+from minifut.ir.node import mutable
 
 KEYWORDS = frozenset([
     "assert", "case", "def", "do", "else", "entry", "false", "for", "if", "import",
@@ -72,7 +73,7 @@ _KINDS = {
 }
 
 
-@dataclass(slots=True)
+@mutable
 class TokenTable:
     """The tokens of a source, one list per property; the last is the end marker.
 

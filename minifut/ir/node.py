@@ -1,8 +1,9 @@
-"""`@node` and `@immutable`: the two kinds of dataclass that the IR is made of.
+"""`@node`, `@immutable` and `@mutable`: the kinds of dataclass of the compiler.
 
 A *node* is a place in a program: slots, identity equality, never changed after it is
 made (under `MINIFUT_DEBUG=freeze` an attempt raises). An *immutable* is a fact, or a
-plan: never changed either, and compared by structure (types, sizes, constants).
+plan: never changed either, and compared by structure (types, sizes, constants); a
+*mutable* is the state of what makes them.
 
 What a node's children are is read once per class from its field annotations
 (`ir.fields`); what it binds from the declarations `introduces` and `binds`. Everything
@@ -37,7 +38,19 @@ def immutable(cls: type[T]) -> type[T]:
     dataclasses are compiled when a class is made, which was a tenth of the time of
     compiling a small program."""
     made = dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
-    own: Any = made
+    return _compared(made, hashed=True)
+
+
+@dataclass_transform(field_specifiers=(field,))
+def mutable(cls: type[T]) -> type[T]:
+    """What changes while something is made: structural equality, made as quickly."""
+    made = dataclass(slots=True, eq=False, repr=False)(shown(cls))
+    return _compared(made, hashed=False)
+
+
+def _compared(cls: type[T], *, hashed: bool) -> type[T]:
+    """The class with the methods that compare contents, unless it has its own."""
+    own: Any = cls
     contents = _contents([f.name for f in dataclasses.fields(own) if f.compare])
     if "__eq__" not in own.__dict__:
 
@@ -48,8 +61,8 @@ def immutable(cls: type[T]) -> type[T]:
 
         own.__eq__ = same
     if own.__dict__.get("__hash__") is None:
-        own.__hash__ = lambda self: hash(contents(self))
-    return made
+        own.__hash__ = (lambda self: hash(contents(self))) if hashed else None
+    return cls
 
 
 def _contents(names: Sequence[str]) -> Callable[[Any], object]:

@@ -9,9 +9,9 @@ lowered.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.rewrite.rule import Declined, Rule
@@ -20,7 +20,7 @@ from minifut.rewrite.trace import Derivation
 LOCALITY = "Locality of reference (slides)"
 
 
-@dataclass(slots=True)
+@mutable
 class CodeContext:
     """Statements of a kernel, in the code of a builder."""
 

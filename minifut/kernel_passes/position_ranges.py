@@ -9,10 +9,10 @@ loop are as affine functions of its variable, and in which range.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from minifut.ir.node import immutable, replace
+from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
@@ -40,7 +40,7 @@ FAR = 1 << 48
 far"""
 
 
-@dataclass(slots=True)
+@mutable
 class PositionRange:
     """Where a condition holds: from the greatest of `lows` to below the least of
     `highs`, if all of `uniform` hold."""

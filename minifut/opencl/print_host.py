@@ -19,10 +19,11 @@ import builtins
 import keyword
 import math
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
+from minifut.ir.node import mutable
 from minifut.ir.sizes import Atom as SizeAtom
 from minifut.ir.sizes import Extreme, Quotient, Size
 from minifut.ir.types import ScalarType
@@ -54,7 +55,7 @@ DEEPEST = 16
 """levels of indentation in one function; Python has 20 loops and 100 levels"""
 
 
-@dataclass(slots=True)
+@mutable
 class FunctionText:
     """What has been printed of a function; `visible` are the constants in its scope."""
 

@@ -21,7 +21,7 @@ Source: Blelloch, "Prefix sums and their applications" (1990), for the programs.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -31,7 +31,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegRed, SegScan
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
@@ -242,7 +242,7 @@ def _feeds(fold: Stm, statements: Sequence[Stm]) -> bool:
     return any(isinstance(s.exp, Fold) for s in tainted_by([folded], statements))
 
 
-@dataclass(slots=True)
+@mutable
 class _Scan:
     """Collects the scans of one map."""
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from inspect import signature
 from typing import Any, Protocol
 
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, MinifutError
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.names import NameSource
 from minifut.rewrite.explain import explain
 from minifut.rewrite.trace import Trace
@@ -63,7 +63,7 @@ class Timing:
     verifying: float
 
 
-@dataclass(slots=True)
+@mutable
 class PipelineOptions:
     """What the runner does besides running.
 

@@ -18,7 +18,7 @@ the attribute "map": their rounds may run in any order, or several at once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minifut.ir.accumulators import AccInput, WithAcc, updates_accumulators
@@ -50,7 +50,7 @@ from minifut.ir.kernels import (
     SegRed,
     SegScan,
 )
-from minifut.ir.node import divided, replace
+from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma, bins_and_values
@@ -177,7 +177,7 @@ def sequential_lambda(function: Lambda, names: NameSource, scope: Scope) -> Lamb
     return after
 
 
-@dataclass(slots=True)
+@mutable
 class _Carried:
     """The parameters of a loop in the making: pattern, start and next value of each."""
 

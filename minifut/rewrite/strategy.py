@@ -13,13 +13,13 @@ strategy returns the same object if no rule fired.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir.core import Body, Program, Stm
 from minifut.ir.kernels import KernelBody, Level
-from minifut.ir.node import replace, same_or
+from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children, walk
 from minifut.names import Name, NameSource
@@ -30,7 +30,7 @@ from minifut.rewrite.trace import Trace
 T = TypeVar("T")
 
 
-@dataclass(slots=True)
+@mutable
 class Rewriting:
     """What a strategy carries through the program."""
 
@@ -151,7 +151,7 @@ def _walking(
     return run
 
 
-@dataclass(slots=True)
+@mutable
 class _Walk:
     rules: tuple[Rule, ...]
     before: bool

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.rewrite.rule import EMITTED, Declined, Remark, Rule
 
 NO_REMARK = Remark()
@@ -39,7 +39,7 @@ class Step:
         return not self.reason
 
 
-@dataclass(slots=True)
+@mutable
 class Trace:
     """Steps in order; those of rules that declined are kept only if `declined` is set.
     `stage` and `depth` are those of the steps that come next."""

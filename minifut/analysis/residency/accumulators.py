@@ -13,19 +13,20 @@ the fresh result: each thread reads its own tile there, and then overwrites it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import pairwise
 
 from minifut.analysis.residency.uses import Uses, uses_of
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Returns, SegMap
+from minifut.ir.node import mutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import used_names, walk
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class AccumulatorChain:
     """A chain of names for one array of register tiles, up to result `result`; the
     threads that make it have the space `blocks`; `others` are names of other chains. It

@@ -14,14 +14,14 @@ together or not at all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.analysis.residency.uses import Uses, find_tiles, passed, uses_of
 from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.kernels import THREAD, KernelBody, Returns, SegMap
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import ScalarType
 from minifut.names import Name
@@ -75,7 +75,7 @@ class _Class:
     is_carried: bool
 
 
-@dataclass(slots=True)
+@mutable
 class _Classes:
     """A union-find of names passed to each other by the statements of a group, not
     by those of threads; `made` by threads in these spaces, or `carried`."""

@@ -12,17 +12,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Param, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, SegMap
+from minifut.ir.node import mutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import own_names, walk
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class Uses:
     """The uses of one name: all `mentions`; the names of loop parameters and results of
     branches in `carriers` that it is passed to; reads by threads of a part or all

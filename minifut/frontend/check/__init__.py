@@ -41,12 +41,12 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Source
 from minifut.frontend.check.environment import Checking, Scope
 from minifut.frontend.check.imports import FileReader, Files
+from minifut.ir.node import mutable
 from minifut.names import NameSource
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _DEPTH = 20_000
 """Nested expressions are walked recursively; Python's own limit is for less."""
 
 
-@dataclass(slots=True)
+@mutable
 class CheckedProgram:
     """A program with all annotations in place."""
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ from minifut.errors import Portable, Source
 from minifut.files import read_text
 from minifut.frontend.check.environment import Checking, Scope, Structure
 from minifut.frontend.check.messages import error, quote
+from minifut.ir.node import mutable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,7 +89,7 @@ class FileReader:
         return Source(path, read_text(file))
 
 
-@dataclass(slots=True)
+@mutable
 class Files:
     """The imported files of one program."""
 

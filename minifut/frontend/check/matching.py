@@ -7,7 +7,7 @@ specification stands for in the module, as elaboration needs it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.check.environment import (
@@ -46,10 +46,11 @@ from minifut.frontend.types import (
     has_unique,
     substitute,
 )
+from minifut.ir.node import mutable
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class ModuleBindings:
     """What the names of a module type stand for in a module.
 
@@ -62,7 +63,7 @@ class ModuleBindings:
     values: dict[Name, Name] = field(default_factory=dict)
 
 
-@dataclass(slots=True)
+@mutable
 class FunctorBindings:
     """For the application of a parametric module: `parameter` says what the names of
     its parameter stand for in the argument, `result` what the new names of the result

@@ -14,7 +14,6 @@ Metas are linked with path compression, so that the work is linear in the progra
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from minifut.errors import Location
@@ -35,27 +34,28 @@ from minifut.frontend.types import (
     record,
     show,
 )
+from minifut.ir.node import mutable
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class Free:
     """Anything; `lifted` as for type parameters."""
 
     lifted: str
 
 
-@dataclass(slots=True)
+@mutable
 class OneOf:
     names: tuple[str, ...]
 
 
-@dataclass(slots=True)
+@mutable
 class HasFields:
     fields: dict[str, Type]
 
 
-@dataclass(slots=True)
+@mutable
 class HasConstructors:
     constructors: dict[str, tuple[Type, ...]]
 

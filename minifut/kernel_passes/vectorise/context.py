@@ -9,10 +9,11 @@ rule.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
+from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
@@ -31,7 +32,7 @@ class NotVectorisable(Decline):
     """The body has something that cannot be vectorised; the message says what."""
 
 
-@dataclass(slots=True)
+@mutable
 class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which `is_chosen` selects one when the kernel is built (there may be just one);

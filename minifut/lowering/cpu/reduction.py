@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
-from minifut.ir.node import divided, immutable
+from minifut.ir.node import divided, immutable, mutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import contains, free_names, walk
 from minifut.ir.types import Type, element_of
@@ -44,7 +44,7 @@ Point: TypeAlias = tuple[Sequence[kc.Expression], kc.Expression]
 EXPENSIVE = "the body or the operator has loops, checks or arrays"
 
 
-@dataclass(slots=True)
+@mutable
 class Reduction:
     """What is reduced: operators and body, with the facts that select the schedule."""
 
@@ -198,7 +198,7 @@ class ReductionChunk:
 # --- contiguous reads -----------------------------------------------------------------
 
 
-@dataclass(slots=True)
+@mutable
 class Reads:
     """How many reads have unit stride along a segment only, across segments only, and
     both ways."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.analysis.destinations import destinations
 from minifut.analysis.scan_results import scan_results
 from minifut.ir.core import Atom, Index, Stm
+from minifut.ir.node import mutable
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class Placements:
     """`slices`: updates of whose slices results may be written; `scans`: the reversal
     that is all that uses the result of a scan, None if nothing does."""

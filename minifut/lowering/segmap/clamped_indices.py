@@ -29,7 +29,7 @@ from minifut.analysis.simple_points import is_simple
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Constant, DimSlice, Exp, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.scalars import convert, operator
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import atom_size, bound_names, free_names, substitute, walk
@@ -120,7 +120,7 @@ def clamp_indices(
     return ranges.clamped(Builder(host.names, {}), unchecked.body)
 
 
-@dataclass(slots=True)
+@mutable
 class _Range:
     """Bounds of an index: not below `lows`, and below each size of `highs` with the
     number added."""

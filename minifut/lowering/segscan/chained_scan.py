@@ -23,10 +23,9 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import minimum
 from minifut.ir.types import U32, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
@@ -63,7 +62,7 @@ class ScanFirst:
     """combines the carry-in with the results of a range"""
 
 
-@dataclass(slots=True)
+@mutable
 class ChunkStatus:
     """The communication of groups: words in global memory, accessed by atomics only."""
 

@@ -10,7 +10,7 @@ values are tried one after the other. Equal expressions of the two bodies are on
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import TypeAlias
 
@@ -27,7 +27,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
@@ -60,7 +60,7 @@ def returned_values(results: Iterable[KernelResult]) -> list[Atom]:
     return [result.value for result in results if isinstance(result, Returns)]
 
 
-@dataclass(slots=True)
+@mutable
 class BodyNames:
     """The names of both bodies."""
 

@@ -15,7 +15,6 @@ Source: Blelloch, "Prefix sums and their applications" (1990), for the programs.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import chain
 
 from minifut.ir.core import Assert, Atom, Constant, Stm, Trace
@@ -27,7 +26,7 @@ from minifut.ir.kernels import (
     TotalReturns,
     WriteReturns,
 )
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names, walk
 from minifut.lowering.host.builder import HostBuilder
@@ -149,7 +148,7 @@ def _adds(operator: SegBinOp) -> bool:
     )  # fmt: skip
 
 
-@dataclass(slots=True)
+@mutable
 class _Finder:
     operation: SegMap
     scan: SegScan

@@ -15,11 +15,12 @@ the arena. Its other allocations there are released when it returns.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.core import Stm
+from minifut.ir.node import mutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -40,7 +41,7 @@ Layout: TypeAlias = tuple[str, bool]
 SPACES = frozenset({"global", "local", "private"})
 
 
-@dataclass(slots=True)
+@mutable
 class LoweredFunction:
     """A device function with the meaning of its further parameters."""
 

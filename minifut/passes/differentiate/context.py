@@ -9,7 +9,7 @@ Accumulators are made where no reverse mode is to go through them afterwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minifut.errors import CompileError, Location
@@ -26,6 +26,7 @@ from minifut.ir.core import (
     Stm,
     Trace,
 )
+from minifut.ir.node import mutable
 from minifut.ir.scalars import partials
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.traverse import map_children, rename
@@ -35,7 +36,7 @@ from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Trace as Derivation
 
 
-@dataclass(slots=True)
+@mutable
 class Context:
     """`derived` are functions that differentiation has made, by what they derive."""
 

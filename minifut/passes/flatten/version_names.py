@@ -22,10 +22,11 @@ left. What is beyond the bounds is flattened moderately.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.ir.core import If, Loop, Match, Stm
 from minifut.ir.kernels import NEVER, Parameter
+from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import walk
 
@@ -43,7 +44,7 @@ INTRA = "intra"
 HOST = "host"
 
 
-@dataclass(slots=True)
+@mutable
 class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
     for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may

@@ -11,13 +11,13 @@ program runs count as `TYPICAL`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.analysis.steps import is_plain
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import children, own_names
@@ -109,7 +109,7 @@ View: TypeAlias = tuple[Name, tuple[Place | None, ...], tuple[int, ...]]
 dimensions as the view has them"""
 
 
-@dataclass(slots=True)
+@mutable
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
     kernel binds itself; `trips` of each sequential variable; `maps` are those of loops

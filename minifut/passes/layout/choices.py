@@ -10,12 +10,12 @@ their present order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.ir import kernels
 from minifut.ir.core import Stm
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
@@ -67,7 +67,7 @@ class Offer:
     wanted: Mapping[Name, int]
 
 
-@dataclass(slots=True)
+@mutable
 class KernelFacts:
     """A kernel of the grid in the plan; `fixed` are operands that it updates,
     which must stay as they are."""

@@ -12,7 +12,7 @@ loops. The pass runs once for each schedule, as their cost models differ.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
 
 from minifut.analysis.layouts import innermost
@@ -20,7 +20,7 @@ from minifut.ir import core
 from minifut.ir.core import Atom, Body, Manifest, Param, Program, Rearrange, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import SegMap
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
@@ -88,7 +88,7 @@ Copies = dict[Dimension, Name]
 """by array and innermost dimension"""
 
 
-@dataclass(slots=True)
+@mutable
 class _LayoutRewriter:
     """Rewrites a function according to a plan. `innermost` has the innermost dimensions
     of arrays that are not row-major."""

@@ -6,12 +6,13 @@ state.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Stm
 from minifut.ir.host_bodies import host_bodies
+from minifut.ir.node import mutable
 from minifut.ir.scope import Scope
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType
@@ -28,7 +29,7 @@ State: TypeAlias = dict[Name, tuple[int, ...]]
 """innermost dimensions: of the array itself, then of its copies"""
 
 
-@dataclass(slots=True)
+@mutable
 class FunctionFacts:
     """Tables by the ids of statements and bodies: `kernels`, the orders of operands
     that kernels in a body need (`wanted`), what its statements need `later`, the

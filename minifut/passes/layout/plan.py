@@ -20,13 +20,14 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import product as combinations
 from typing import Any, TypeAlias
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Body, Function, Stm
 from minifut.ir.host_bodies import host_bodies
+from minifut.ir.node import mutable
 from minifut.ir.scope import Scope
 from minifut.ir.types import shape_of
 from minifut.names import Name
@@ -95,7 +96,7 @@ def _choices(decided: Decisions) -> dict[int, LayoutChoice]:
     return found
 
 
-@dataclass(slots=True)
+@mutable
 class _Planner:
     known: FunctionFacts
     solved: dict[Any, Ends] = field(default_factory=dict)

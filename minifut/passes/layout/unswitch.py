@@ -25,14 +25,14 @@ unswitching (Allen and Cocke, "A catalogue of optimizing transformations").
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from dataclasses import replace as replace_field
 from functools import partial
 
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Atom, Body, If, Loop, Program, ScalarOp, Stm
 from minifut.ir.host_bodies import host_bodies
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.traverse import bound_names, free_names, rename, rename_to, substitute
@@ -177,7 +177,7 @@ def _where(
     return simplify_body(whole, context.names, context.scope)
 
 
-@dataclass(slots=True)
+@mutable
 class _Decisions:
     """What the defaults of a kind of device decide in a loop that binds the names
     `inside`: conditions with their values, and the statements of the loop that are

@@ -6,14 +6,13 @@ they return mean the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeGuard
 
 from minifut.analysis.facts import Fact, Facts, Proof
 from minifut.analysis.facts.forms import Form, combine, difference, number, of_atom
 from minifut.ir.builder import Builder
 from minifut.ir.core import Assert, Atom, Constant, Copy, If, Iota, ScalarOp, Stm
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.types import BOOL
@@ -26,7 +25,7 @@ SELECTING = frozenset({"mod", "rem", "min", "max", "abs"})
 """operators that are cheaper, or none, where the ranges of their operands are known"""
 
 
-@dataclass(slots=True)
+@mutable
 class FactContext:
     """The place of a statement: fresh names, types, and facts; and the `proof` of the
     rule that fired last."""

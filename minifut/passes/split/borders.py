@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias, TypeGuard
 
 from minifut.analysis.facts import Facts
@@ -26,6 +26,7 @@ from minifut.analysis.facts.forms import Form, combine, constant_of, difference,
 from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
+from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import bound_names, free_names, walk
 from minifut.ir.types import I64
@@ -44,7 +45,7 @@ End: TypeAlias = tuple[int, bool]
 """of a dimension: the upper one, or the lower one"""
 
 
-@dataclass(slots=True)
+@mutable
 class Borders:
     """For each dimension how many positions at its ends the conditions single out, and
     how many more than once the program runs (`distances`, each by the end it is from).

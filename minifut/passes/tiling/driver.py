@@ -15,13 +15,13 @@ it is tested first:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, AtLeast, SegMap
-from minifut.ir.node import immutable, replace, same_or
+from minifut.ir.node import immutable, mutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_children, rename, substitute
@@ -54,7 +54,7 @@ def tile(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
     return replace(program, constants=constants, functions=functions)
 
 
-@dataclass(slots=True)
+@mutable
 class _Tiler:
     names: NameSource
     scope: Scope

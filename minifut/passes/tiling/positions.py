@@ -14,12 +14,11 @@ once limited by the end of its dimension at most.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import gcd
 
 from minifut.ir.core import Atom, Copy, ForLoop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import GetParameter, SegMap, SegSpace
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ONE, ZERO, Extreme, Size
 from minifut.ir.traverse import atom_size, walk
 from minifut.ir.types import I64
@@ -46,7 +45,7 @@ class IndexRange:
         return self.own == ZERO
 
 
-@dataclass(slots=True)
+@mutable
 class Places:
     """What is known inside a nest of threads: how far each name goes that differs
     between points, and what other names stand for."""

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree, all_aliases
 from minifut.frontend.types import Type
+from minifut.ir.node import mutable
 from minifut.names import Name, NameSource
 
 
-@dataclass(slots=True)
+@mutable
 class ScopeEntry:
     """A variable in scope."""
 
@@ -26,7 +27,7 @@ class ScopeEntry:
     depth: int
 
 
-@dataclass(slots=True)
+@mutable
 class State:
     """`result_types`: functions whose uniqueness was inferred, with their full type;
     `reasons`: what to call values that have no name of their own."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.patterns import parameter_name
@@ -27,10 +25,11 @@ from minifut.frontend.types import (
     map_type,
     substitute,
 )
+from minifut.ir.node import mutable
 from minifut.names import Name
 
 
-@dataclass(slots=True)
+@mutable
 class Definition:
     """A definition that has been given sizes."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, mutable
 
 if TYPE_CHECKING:
     from minifut.errors import Location
@@ -31,7 +31,7 @@ class Existential:
     computed_at: Location | None
 
 
-@dataclass(slots=True)
+@mutable
 class SizeInfo:
     """What is known of a size meta."""
 
@@ -57,7 +57,7 @@ class SizeInfo:
         self.kind, self.existential = "existential", Existential(key, computed_at)
 
 
-@dataclass(slots=True)
+@mutable
 class Rigid:
     """A size that unifies with itself only: a parameter, or unknown."""
 
@@ -72,7 +72,7 @@ class Rigid:
         return None if self.is_parameter else self.location or use
 
 
-@dataclass(slots=True)
+@mutable
 class Unfinished:
     """All that carries a type, to be finished at the end of a definition."""
 

@@ -21,12 +21,12 @@ adjoint is an accumulator already is updated in place, row by row.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
-from minifut.ir.node import immutable, replace
+from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Reduce, Screma, map_
 from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
@@ -115,7 +115,7 @@ def _sweep(statement: Stm, exp: Screma, sweep: ReverseSweep) -> _Swept:
     return _Swept(forward, tuple(p.name for p in tape), function.parameters, body)
 
 
-@dataclass(slots=True)
+@mutable
 class _Plan:
     """The map of the return sweep. Its lambda gives the accumulators, then what is
     contributed to the names `summed`, then the adjoints of elements of `mapped`.
