@@ -303,30 +303,6 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_compiling_loads_no_numpy(tmp_path: Path) -> None:
-    """It takes a tenth of a second, an eighth of the time for a hundred lines."""
-    source = tmp_path / "small.fut"
-    source.write_text(
-        "entry main [n] (xs: [n]f32) (c: f32) = scan (+) 0 (map (* c) xs)\n"
-        "entry last (xs: []i32) = loop s = 0 for x in xs do if x > s then x else s\n"
-    )
-    program = (
-        "import sys\n"
-        "import minifut.cli\n"
-        "from click.testing import CliRunner\n"
-        "done = CliRunner().invoke(minifut.cli.main, ['compile', sys.argv[1]])\n"
-        "assert done.exit_code == 0, done.output\n"
-        "print([m for m in ('numpy', 'pyopencl', 'lark') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(source)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.strip() in ("[]", "['lark']")
-
-
 def test_importing_the_package_is_cheap() -> None:
     program = "import sys, minifut; print('numpy' in sys.modules)"
     started = time.perf_counter()
