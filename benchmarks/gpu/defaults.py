@@ -111,7 +111,7 @@ def all_defaults() -> Iterator[Default]:
     )
     yield Default(
         work_distribution.STAGED,
-        f"odd: strided accesses meet in no bank; groups of a unit: {groups}",
+        f"odd: strided accesses conflict in no bank; groups of a unit: {groups}",
     )
     yield Default(
         LOOK_BACK, "1 where groups that run go on running: 2 n, not 4 n bytes"

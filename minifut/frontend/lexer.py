@@ -36,7 +36,7 @@ _FLOAT_SUFFIX = r"(?:f(?:16|32|64))?"
 _TOKEN = re.compile(
     rf"""
       (?P<space>[ \t\r\n\f\v]+)
-    | (?P<word>(?<![a-zA-Z0-9_']\.){_WORD}) (?P<qualified>(?:\.{_WORD})*+\.{_SYMBOL})?
+    | (?P<word>(?<![a-zA-Z0-9_']\.){_WORD}) (?P<qualified>(?:\.{_WORD})*\.{_SYMBOL})?
     | (?P<field>{_WORD})
     | (?P<doc>--[ ]\|[^\n]*(?:\n[ \t\f\v]*--[^\n]*)*)
     | (?P<comment>--[^\n]*)
