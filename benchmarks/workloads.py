@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import minifut
+from benchmarks import indexing_peers as indexing
 from benchmarks import workload_peers as peers
 
 try:
@@ -144,6 +145,30 @@ WORKS: dict[str, Work] = {
         lambda r, s: (5, r.random((int(1000 * s), 1000), np.float32)),
         peers.blur,
         peers.blur_loops,
+    ),
+    "warp": Work(
+        lambda r, s: (
+            r.random((int(1000 * s), 1000), np.float32),
+            np.array([0.9, 0.3, -50, -0.3, 0.9, 120], np.float32),
+        ),
+        indexing.warp,
+        indexing.warp_loops,
+        slack=0.01,
+    ),
+    "density": Work(
+        lambda r, s: tuple(r.random((2, int(2_000_000 * s)), np.float32)),
+        indexing.density,
+        indexing.density_loops,
+    ),
+    "overlaps": Work(
+        lambda r, s: (_words(r, 16 * int(700 * s)).reshape(-1, 16),),
+        indexing.overlaps,
+        indexing.overlaps_loops,
+    ),
+    "seams": Work(
+        lambda r, s: (r.random((int(600 * s), 2000), np.float32),),
+        indexing.seams,
+        indexing.seams_loops,
     ),
 }
 
