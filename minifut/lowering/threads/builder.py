@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import I64, ArrayType, ScalarType, Type
+from minifut.ir.traverse import size_names
+from minifut.ir.types import I64, ArrayType, ScalarType, Type, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.lowering.index_functions import Array, row_major_strides, whole
@@ -369,8 +370,12 @@ class KernelBuilder(CodeBuilder):
             passed.add(name)
             match made.exp:
                 case core.Reshape(_, array) if array in makers:
-                    shape = self.shape(makers[array].pattern[0].type)
-                    if (view := target.reshape(shape)) is not None:
+                    type_ = makers[array].pattern[0].type
+                    view: Array | None = target
+                    if target.rank > 1 or len(shape_of(type_)) > 1:
+                        known = size_names(type_).isdisjoint(makers)
+                        view = target.reshape(self.shape(type_)) if known else None
+                    if view is not None:
                         waiting.append((array, view))
                 case core.ArrayLiteral(rows, ArrayType()):
                     places = map(Size.constant, range(len(rows)))
