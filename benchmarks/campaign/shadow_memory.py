@@ -117,14 +117,14 @@ def with_elements(text: str) -> str:
 
 def main_followed() -> None:
     """The command, with memory and texts that the simulator follows."""
-    build = kernels._build
+    build = kernels.build
 
     def followed(
         session: Session, handle: Any, text: str, options: str, name: str
     ) -> Any:
         return build(session, handle, with_elements(text), options, name)
 
-    kernels._build = followed
+    kernels.build = followed
     Pool.release = keep  # type: ignore[method-assign]
     for name, method in {"copy": copy, "store": store, "fill": fill}.items():
         setattr(Session, name, method)
