@@ -56,7 +56,7 @@ def test_the_host_is_attributed_to_the_lines_that_it_launches(
     assert set(host) == kernels and () not in host
     (loop,) = [line for line in host.values() if line.calls == 300]
     assert [place.split(":")[-2] for place in loop.places] == ["3"]
-    assert loop.seconds >= 0.9 * sum(line.seconds for line in host.values())
+    assert loop.seconds >= 0.5 * sum(line.seconds for line in host.values())
     (waiting,) = [line for line in found.lines if line.name == WAITING]
     assert waiting.share <= waits and 0 <= found.overhead < 1
     assert sum(line.share for line in found.lines) == pytest.approx(1, abs=0.05)
