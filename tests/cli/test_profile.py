@@ -50,13 +50,13 @@ def test_the_host_is_attributed_to_the_lines_that_it_launches(
     n: int, waits: float
 ) -> None:
     program = minifut.compile(TEXT, params={"main.loop_map.host": 0})
-    found = program.profile(300, np.ones(n, np.float32))
+    found = program.profile(3000, np.ones(n, np.float32))
     host = {line.places: line for line in found.lines if line.name == HOST}
     kernels = {line.places for line in found.lines if line.name not in (HOST, WAITING)}
     assert set(host) == kernels and () not in host
-    (loop,) = [line for line in host.values() if line.calls == 300]
+    (loop,) = [line for line in host.values() if line.calls == 3000]
     assert [place.split(":")[-2] for place in loop.places] == ["3"]
-    assert loop.seconds >= 0.5 * sum(line.seconds for line in host.values())
+    assert loop.seconds >= 0.9 * sum(line.seconds for line in host.values())
     (waiting,) = [line for line in found.lines if line.name == WAITING]
     assert waiting.share <= waits and 0 <= found.overhead < 1
     assert sum(line.share for line in found.lines) == pytest.approx(1, abs=0.05)
