@@ -49,9 +49,9 @@ def split_loops_inside(k: KernelEditor) -> None:
         return outcome if isinstance(outcome, tuple) else None
 
     def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        return (loops_inside(loop, change),) if has_loops(loop.body) else (loop,)
+        return (loops_inside(loop, change),) if loop.points else None
 
-    k.change_loops(lambda loop: within(loop) if loop.points else None)
+    k.change_loops(within)
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
