@@ -6,6 +6,14 @@
 
 Each lane has its own accumulator, so the order of elements is kept and any operator
 will do; the accumulators of a block of segments fit the first-level cache.
+
+Of short rows of segments a block has several, where they are one after the other in
+memory, so that it is read as it lies:
+
+    segred grid (k < p, j < m, i < n) {add, 0f32} { return xs[i, k, j] }
+
+    for i in chunk of rows:  for k < several:  for l < m:
+        acc[k * m + l] = acc[k * m + l] + xs[i, k, l]
 """
 
 from __future__ import annotations
@@ -13,9 +21,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from minifut.ir.core import Index, Stm
 from minifut.ir.kernels import SegRed, SegScan
-from minifut.ir.sizes import Size, ceil_div, minimum, product
-from minifut.ir.traverse import free_names
+from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
+from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY
@@ -28,7 +37,7 @@ from minifut.lowering.cpu.partition import (
 )
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
-    ReducedPoint,
+    Point,
     Reduction,
     combine_lane,
     contiguous_reads,
@@ -122,15 +131,83 @@ def block_width(types: list[Type]) -> int:
 
 
 def partition_blocks(
-    host: HostBuilder, reduction: Reduction, sizes: tuple[Size, ...], width: int
-) -> tuple[Partition, Size]:
-    """A partition of blocks of segments, and the number of blocks."""
+    host: HostBuilder,
+    reduction: Reduction,
+    sizes: tuple[Size, ...],
+    width: int,
+    several: Size = ONE,
+) -> tuple[Partition, tuple[Size, ...]]:
+    """A partition of blocks of (several rows of) segments, and the space of blocks."""
     segments = sizes[-2]
     blocks = host.let_size(ceil_div(segments, width), "blocks")
+    outer = sizes[:-2]
+    if several != ONE:
+        outer = (*outer[:-1], host.let_size(ceil_div(outer[-1], several), "rows"))
     # With few segments in a block, a chunk needs more elements of each.
-    narrow = minimum(segments, Size.constant(width))
+    narrow = minimum(segments, Size.constant(width)) * several
     smallest = host.let_size(ceil_div(reduction.smallest, narrow + 1), "smallest")
-    return partition(host, (*sizes[:-2], blocks), sizes[-1], smallest), blocks
+    space = (*outer, blocks)
+    return partition(host, space, sizes[-1], smallest), space
+
+
+def rows_of_block(
+    host: HostBuilder, reduction: Reduction, sizes: tuple[Size, ...], width: int
+) -> Size:
+    """How many rows of segments a block has: those that fit."""
+    if not block_rows_of_segments.fires(reduction, host):
+        return ONE
+    several = minimum(Size.constant(width) // sizes[-2], sizes[-3])
+    return host.let_size(maximum(ONE, several), "several")
+
+
+@decision(paper=LOCALITY)
+def block_rows_of_segments(reduction: Reduction, host: HostBuilder) -> bool | Declined:
+    """Let a block have several rows of segments that are one after the other in memory.
+
+    before:
+        given (n: i64, p: i64, m: i64, xs: [n][p][m]i32)
+        let s: [p][m]i32 = segred grid (k < p, j < m, i < n)
+            operator(add_i32, (0i32), []) -> (i32) {
+          let x: i32 = xs[i, k, j]
+          return returns x
+        }
+    after:
+        for (long i = first; i < last; i++) {
+            for (long row = top; row < bottom; row++) {
+                long before = (row - top) * m;
+                for (long l_1 = 0L; l_1 < wide; l_1++) {
+                    long own = column + l_1;
+                    int x = xs[i * m * p + m * row + own];
+                    int left = lane[before + l_1];
+                    int c = (int)((uint)left + (uint)x);
+                    lane[before + l_1] = c;
+                }
+            }
+        }
+    declines: rows of segments are not one after the other in memory
+        like before, with
+        xs: [n][p][m]i32 => xs: [p][n][m]i32
+        xs[i, k, j] => xs[k, i, j]
+    declines: there is one row of segments
+        like before of vectorise_across_segments
+    """
+    operation = reduction.operation
+    if len(operation.space.indices) < 3:
+        return Declined("there is one row of segments")
+    row, column, inner = operation.space.indices[-3:]
+    height, width, _ = host.sizes(operation.space.sizes[-3:])
+    wanted = {column: ONE, row: width, inner: height * width}
+    found = []
+    for statement in walk(operation.body):
+        if not isinstance(statement, Stm) or not isinstance(statement.exp, Index):
+            continue
+        array, at = host.values.get(statement.exp.array), statement.exp.slice
+        if isinstance(array, Array) and column in at:
+            strides = dict(zip(at, array.strides, strict=False))
+            found.append({name: strides.get(name) for name in wanted} == wanted)
+    if not found or not all(found):
+        return Declined("rows of segments are not one after the other in memory")
+    return True
 
 
 def reduce_across_segments(
@@ -139,8 +216,10 @@ def reduce_across_segments(
     split: Partition,
     space: tuple[Size, ...],
     results: list[Array] | None,
+    several: Size = ONE,
 ) -> list[Array]:
-    """Reduce each work unit of a space of (outer segments and) blocks of segments.
+    """Reduce each work unit of a space of (outer segments and) blocks of segments, of
+    several rows each.
 
     Partial results are arrays over chunks and segments. The results of single chunks
     are stored to `results`; if that is None, single chunks are skipped.
@@ -154,8 +233,8 @@ def reduce_across_segments(
     k = host.kernel("reduce_columns")
     units = (*space[:-1], split.chunks, space[-1])
     with each_work_unit(k, split, units) as (_, at, _):
-        block = SegmentBlock(k, reduction, split, at.indices)
-        with k.loop("l", block.width) as lane:
+        block = SegmentBlock(k, reduction, split, at.indices, several)
+        with k.loop("l", block.count) as lane:
             store_neutral(k, reduction.operators, block.accumulators, lane)
         reduction.in_phases(k, block.tested(), block.reduce, block.reduce)
         if results is None:
@@ -171,7 +250,8 @@ def reduce_across_segments(
 
 
 class SegmentBlock:
-    """A chunk of a block of segments, with an accumulator per segment."""
+    """A chunk of a block of (several rows of) segments, with an accumulator per
+    segment."""
 
     def __init__(
         self,
@@ -179,22 +259,34 @@ class SegmentBlock:
         reduction: Reduction,
         split: Partition,
         indices: list[kc.Variable],
+        several: Size = ONE,
     ) -> None:
         self.k = k
         self.reduction = reduction
         sizes = [k.resolve(s) for s in reduction.operation.space.sizes]
         widest = block_width(reduction.types)
-        self.outer, self.chunk = indices[:-2], indices[-2]
+        self.outer, self.chunk = list(indices[:-2]), indices[-2]
         self.accumulators = lane_accumulators(k, reduction.types, widest)
         self.first, self.last = chunk_bounds(k, split, self.chunk)
-        segments = k.size_value(sizes[-2])
+        self.segments = k.size_value(sizes[-2])
         self.start = k.named(indices[-1] * widest, "column")
         full = kc.Literal(widest, kc.LONG)
-        self.width = k.named(smaller(full, segments - self.start), "wide")
+        self.width = k.named(smaller(full, self.segments - self.start), "wide")
+        self.count: kc.Expression = self.width
+        self.rows: tuple[kc.Expression, kc.Expression] | None = None
+        if several != ONE:
+            each = k.size_value(several)
+            begin = k.named(self.outer.pop() * each, "top")
+            stop = smaller(begin + each, k.size_value(sizes[-3]))
+            end = k.named(stop, "bottom")
+            self.rows = begin, end
+            before = (end - begin - 1) * self.segments
+            self.count = k.named(before + self.width, "count")
         row: kc.Expression = kc.Literal(0, kc.LONG)
-        for size, index in zip(sizes[:-2], self.outer, strict=True):
+        at = self.outer if self.rows is None else [*self.outer, self.rows[0]]
+        for size, index in zip(sizes[:-2], at, strict=True):
             row = row * k.size_value(size) + index
-        self.base = k.named(row * segments + self.start, "base")
+        self.base = k.named(row * self.segments + self.start, "base")
 
     @contextmanager
     def points(
@@ -202,23 +294,33 @@ class SegmentBlock:
     ) -> Iterator[tuple[list[kc.Expression], kc.Expression, kc.Expression]]:
         """All points, row by row: indices of the segment, index along it, lane."""
         k = self.k
-        rows, lanes = k.loop("i", self.last, self.first), k.loop("l", self.width)
-        with rows as index, lanes as lane:
-            segment = k.named(self.start + lane, "own")
-            yield [*self.outer, segment], index, lane
+        with k.loop("i", self.last, self.first) as index:
+            if self.rows is None:
+                with k.loop("l", self.width) as lane:
+                    segment = k.named(self.start + lane, "own")
+                    yield [*self.outer, segment], index, lane
+                return
+            begin, end = self.rows
+            with k.loop("row", end, begin) as row:
+                before = k.named((row - begin) * self.segments, "before")
+                with k.loop("l", self.width) as lane:
+                    segment = k.named(self.start + lane, "own")
+                    yield [*self.outer, row, segment], index, before + lane
 
     @contextmanager
-    def tested(self) -> Iterator[ReducedPoint]:
+    def tested(self) -> Iterator[Point]:
         """The points at which checks are tested: of one lane, if that is enough."""
         checks, k = self.reduction.checks, self.k
         tests = () if checks is None else checks.statements
-        across = self.reduction.operation.space.indices[-2]
-        if any(across in free_names(statement.exp) for statement in tests):
+        rows = 2 if self.rows is None else 3
+        across = set(self.reduction.operation.space.indices[-rows:-1])
+        if any(across & free_names(statement.exp) for statement in tests):
             with self.points() as (segment, index, _):
                 yield segment, index
             return
+        at = self.outer if self.rows is None else [*self.outer, self.rows[0]]
         with k.loop("i", self.last, self.first, parallel=True) as index:
-            yield [*self.outer, self.start], index
+            yield [*at, self.start], index
 
     def reduce(self, reduction: Reduction) -> None:
         """Reduce all points, by this form of the reduction."""
@@ -230,7 +332,7 @@ class SegmentBlock:
     def save(self, targets: list[Array], *outer: kc.Expression) -> None:
         """Store the accumulators to `targets[outer][segment]`."""
         k = self.k
-        with k.loop("l", self.width) as lane:
+        with k.loop("l", self.count) as lane:
             at = k.named(self.base + lane, "at")
             for target, memory in zip(targets, self.accumulators, strict=True):
                 k.write(target, (*outer, at), k.load(memory, lane))
@@ -238,7 +340,7 @@ class SegmentBlock:
     def load(self, sources: list[Array], *outer: kc.Expression) -> None:
         """Load the accumulators from `sources[outer][segment]`."""
         k = self.k
-        with k.loop("l", self.width) as lane:
+        with k.loop("l", self.count) as lane:
             at = k.named(self.base + lane, "at")
             for source, memory in zip(sources, self.accumulators, strict=True):
                 k.store(memory, lane, k.read(source, (*outer, at)))

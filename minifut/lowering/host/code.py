@@ -338,9 +338,9 @@ def _apply(host: HostBuilder, stm: Stm, exp: core.Apply) -> None:
     host.emit(kc.HostCall(targets, exp.function, arguments))
 
 
-HostRule = Callable[[HostBuilder, Stm, Any], None]
+Rule = Callable[[HostBuilder, Stm, Any], None]
 
-RULES: dict[type, HostRule] = {
+RULES: dict[type, Rule] = {
     WithAcc: lower_with_acc,
     UpdateAcc: lower_host_update,
     core.Copy: _same,

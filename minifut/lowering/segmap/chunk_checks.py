@@ -37,24 +37,24 @@ LARGEST = 24
 TOTAL = (ScalarOp, core.SizeExp, core.Copy)
 
 
-SegmentedT = TypeVar("SegmentedT", SegMap, SegRed | SegScan)
+Segmented = TypeVar("Segmented", SegMap, SegRed | SegScan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChunkChecks(Generic[SegmentedT]):
+class ChunkChecks(Generic[Segmented]):
     """`statements` compute whether all checks of a point hold, `condition`; `checked`
     is the operation, `unchecked` the same without them."""
 
     statements: tuple[Stm, ...]
     condition: Atom
-    checked: SegmentedT
-    unchecked: SegmentedT
+    checked: Segmented
+    unchecked: Segmented
 
 
 @decision(paper="Hoisting checks: Gupta, Optimizing array bound checks (1993)")
 def test_chunks_first(
-    operation: SegmentedT, host: HostBuilder
-) -> ChunkChecks[SegmentedT] | Declined | None:
+    operation: Segmented, host: HostBuilder
+) -> ChunkChecks[Segmented] | Declined | None:
     """Test the checks of all points of a chunk in a loop of their own.
 
     before:

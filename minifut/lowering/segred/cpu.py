@@ -47,6 +47,7 @@ from minifut.lowering.cpu.segment_blocks import (
     fewest_segments,
     partition_blocks,
     reduce_across_segments,
+    rows_of_block,
     vectorise_across_segments,
 )
 from minifut.lowering.cpu.vector_operators import scalar_places
@@ -240,9 +241,9 @@ def reduce_across(
 ) -> None:
     """Each work unit is a chunk of a block of segments."""
     width = block_width(reduction.types)
-    split, blocks = partition_blocks(host, reduction, sizes, width)
-    space = (*sizes[:-2], blocks)
-    partials = reduce_across_segments(host, reduction, split, space, results)
+    several = rows_of_block(host, reduction, sizes, width)
+    split, space = partition_blocks(host, reduction, sizes, width, several)
+    partials = reduce_across_segments(host, reduction, split, space, results, several)
     chunked = [p.rearrange((1, 0)) for p in partials]
     combine_chunks(host, reduction, split, chunked, results, rows)
 

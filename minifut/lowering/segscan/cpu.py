@@ -285,14 +285,13 @@ def scan_across(
 ) -> None:
     """Each work unit is a chunk of a block of segments."""
     width = block_width(reduction.types)
-    split, blocks = partition_blocks(host, reduction, sizes, width)
-    space = (*sizes[:-2], blocks)
+    split, space = partition_blocks(host, reduction, sizes, width)
     first = replace(reduction, outs=[])
     partials = reduce_across_segments(host, first, split, space, None)
     chunked = [p.rearrange((1, 0)) for p in partials]
     combine_chunks(host, reduction, split, chunked, None, rows)
     k = host.kernel("scan_columns")
-    with each_work_unit(k, split, (*space[:-1], split.chunks, blocks)) as (_, at, _):
+    with each_work_unit(k, split, (*space[:-1], split.chunks, space[-1])) as (_, at, _):
         block = SegmentBlock(k, reduction, split, at.indices)
         with k.branch(block.chunk > 0):
             before = k.named(block.chunk - 1, "before")

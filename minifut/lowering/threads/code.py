@@ -175,9 +175,9 @@ def _manifest(k: KernelBuilder, stm: Stm, exp: core.Manifest) -> None:
     k.bind(stm.pattern[0].name, made)
 
 
-ThreadRule = Callable[[KernelBuilder, Stm, Any], None]
+Rule = Callable[[KernelBuilder, Stm, Any], None]
 
-RULES: dict[type, ThreadRule] = {
+RULES: dict[type, Rule] = {
     core.Copy: _same,
     core.Trace: _same,
     core.Opaque: _same,

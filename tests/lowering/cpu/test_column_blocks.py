@@ -29,3 +29,22 @@ def test_columns_of_one_and_more_blocks(shape: tuple[int, int]) -> None:
     sums, scans = program.main(a)
     np.testing.assert_array_equal(sums, a.sum(0))
     np.testing.assert_array_equal(scans, a.cumsum(0))
+
+
+ROWS = """
+entry main [n][p][m] (a: [n][p][m]f32) (scale: [n][p]f32) =
+  tabulate_2d p m (\\k j -> f32.sum (map (\\i -> scale[i, k] * a[i, k, j]) (iota n)))"""
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(
+    "shape", [(0, 3, 9), (2000, 25, 16), (70, 300, 40), (3, 2, 4097), (5, 0, 8)]
+)
+def test_blocks_of_several_rows_of_columns(shape: tuple[int, int, int]) -> None:
+    program = minifut.compile(ROWS, schedule="cpu")
+    random = np.random.default_rng(0)
+    a = random.integers(-9, 9, shape).astype(np.float32)
+    scale = random.integers(-3, 3, shape[:2]).astype(np.float32)
+    np.testing.assert_array_equal(
+        program.main(a, scale), np.einsum("npm,np->pm", a, scale)
+    )
