@@ -14,10 +14,10 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
-Assigned: TypeAlias = kc.Variable | kc.Register
+Target: TypeAlias = kc.Variable | kc.Register
 
 
-def targets(statement: kc.Statement) -> tuple[Assigned, ...]:
+def targets(statement: kc.Statement) -> tuple[Target, ...]:
     """The variables that a statement itself gives a value, not those in its blocks."""
     match statement:
         case kc.Assign(target):

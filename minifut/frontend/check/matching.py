@@ -11,9 +11,9 @@ from dataclasses import field
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.check.environment import (
-    CheckedModule,
     Checking,
     Functor,
+    Module,
     Parameters,
     Scope,
     Signature,
@@ -78,7 +78,7 @@ class FunctorBindings:
 def match_module(
     context: Checking,
     scope: Scope,
-    module: CheckedModule,
+    module: Module,
     signature: Signature,
     location: Location,
 ) -> ModuleBindings:
@@ -100,7 +100,7 @@ class _Matcher:
 
     def signature(
         self,
-        module: CheckedModule,
+        module: Module,
         signature: Signature,
         mapping: dict[Name, Replacement],
         path: tuple[str, ...],
@@ -113,10 +113,7 @@ class _Matcher:
         self.module(module, signature.module, known, path, set(found))
 
     def _collect_values(
-        self,
-        module: CheckedModule,
-        wanted: CheckedModule,
-        sizes: dict[Name, Replacement],
+        self, module: Module, wanted: Module, sizes: dict[Name, Replacement]
     ) -> None:
         """Sizes may mention values of any part of the signature."""
         if not isinstance(module, Structure) or not isinstance(wanted, Structure):
@@ -132,11 +129,11 @@ class _Matcher:
                 self._collect_values(sub, inner, sizes)
 
     def _abstract_types(
-        self, module: CheckedModule, signature: Signature
+        self, module: Module, signature: Signature
     ) -> dict[Name, TypeBinding]:
         found = {}
         for name, (place, lifted) in signature.abstract.items():
-            inner: CheckedModule | None = module
+            inner: Module | None = module
             for part in place[:-1]:
                 inner = (
                     inner.modules.get(part) if isinstance(inner, Structure) else None
@@ -173,7 +170,7 @@ class _Matcher:
                 )
         return found
 
-    def _parameters(self, module: CheckedModule, place: tuple[str, ...]) -> Parameters:
+    def _parameters(self, module: Module, place: tuple[str, ...]) -> Parameters:
         for part in place[:-1]:
             assert isinstance(module, Structure)
             module = module.modules[part]
@@ -182,8 +179,8 @@ class _Matcher:
 
     def module(
         self,
-        module: CheckedModule,
-        wanted: CheckedModule,
+        module: Module,
+        wanted: Module,
         mapping: dict[Name, Replacement],
         path: tuple[str, ...],
         abstract: set[Name],

@@ -104,14 +104,14 @@ class Value:
         return len(self.leaves)
 
 
-HostCallable = Callable[..., tuple[Any, ...]]
+HostFunction = Callable[..., tuple[Any, ...]]
 
 
 class Entry(NamedTuple):
     """An entry point: `function(run, *sizes, *leaves)` gives a tuple of leaves."""
 
     name: str
-    function: HostCallable
+    function: HostFunction
     sizes: tuple[str, ...]
     parameters: tuple[Value, ...]
     results: tuple[Value, ...]

@@ -27,7 +27,7 @@ from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
-SizeArguments = dict[str, tuple[int, str]]
+Sizes = dict[str, tuple[int, str]]
 """a size's value and the argument that gave it"""
 
 
@@ -54,7 +54,7 @@ class Converter:
                 f"{entry.name} takes {counted(len(entry.parameters), 'argument')} "
                 f"({names}), got {len(arguments)}"
             )
-        sizes: SizeArguments = {}
+        sizes: Sizes = {}
         leaves: list[Any] = []
         for parameter, plain, given in zip(
             entry.parameters, self._plain, arguments, strict=True
@@ -74,9 +74,7 @@ class Converter:
             found.append(sizes[name][0])
         return found + leaves
 
-    def _open(
-        self, value: Value, given: Any, sizes: SizeArguments, leaves: list[Any]
-    ) -> None:
+    def _open(self, value: Value, given: Any, sizes: Sizes, leaves: list[Any]) -> None:
         """The leaves of a value that is no array of scalars."""
 
         def opaque(part: Value, inner: Any, path: str) -> Leaves:
@@ -96,7 +94,7 @@ class Converter:
                 part = Value(path, _text(leaf), (leaf,), value.unique)
                 leaves.append(self._leaf(part, leaf, inner, path, sizes))
 
-    def _fill_blanks(self, leaves: list[Any], sizes: SizeArguments) -> None:
+    def _fill_blanks(self, leaves: list[Any], sizes: Sizes) -> None:
         """Zeros for leaves that nothing examines, now that all sizes are known."""
         for place, pending in enumerate(leaves):
             if not isinstance(pending, _Pending):
@@ -113,7 +111,7 @@ class Converter:
             leaves[place] = self.session.upload(np.zeros(shape, dtype))
 
     def _open_opaque(
-        self, value: Value, given: Any, path: str, sizes: SizeArguments
+        self, value: Value, given: Any, path: str, sizes: Sizes
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(path, given, f"an opaque value of type {value.text}")
@@ -138,7 +136,7 @@ class Converter:
         return leaves
 
     def _leaf(
-        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: SizeArguments
+        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: Sizes
     ) -> Any:
         dtype = DTYPES[leaf.type]
         if leaf.shape is None:
@@ -217,7 +215,7 @@ class Converter:
             )
 
     def _check_shape(
-        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: SizeArguments
+        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: Sizes
     ) -> None:
         assert leaf.shape is not None
         for dimension, wanted in enumerate(leaf.shape):

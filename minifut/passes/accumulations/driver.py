@@ -21,6 +21,7 @@ from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.concatenations import split_histogram_of_concat
 from minifut.passes.accumulations.distribute import distribute_updates
 from minifut.passes.accumulations.elements import update_every_element
+from minifut.passes.accumulations.factors import sum_before_product
 from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
@@ -40,6 +41,7 @@ RULES = bottom_up(
     update_after_branch,
     map_of_update_loop,
     update_elements_of_rows,
+    sum_before_product,
     separate_updates,
     update_every_element,
     gather_shifted_updates,

@@ -31,9 +31,7 @@ SHORT_STRIDE = 4
 NEAR_STRIDE = 16
 """elements; neighbours so far apart share cache lines, of which others use the rest"""
 
-SegmentedOperation: TypeAlias = (
-    kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
-)
+Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
@@ -310,7 +308,7 @@ class _Reader:
             filled[dimension] = Place(frozenset({position}))
         self.access(array, tuple(p for p in filled if p is not None), loops, writes)
 
-    def results(self, statement: Stm, kernel: SegmentedOperation) -> None:
+    def results(self, statement: Stm, kernel: Kernel) -> None:
         """What each point writes at its place in the results."""
         indices = kernel.space.indices
         segments = 0

@@ -30,7 +30,7 @@ MOST = 32
 
 
 @immutable
-class LayoutStrategy:
+class Strategy:
     """Restrictions under which some accesses are efficient. `inside` runs fastest,
     `outside` must not, `innermost` gives arrays their innermost dimension."""
 
@@ -39,9 +39,7 @@ class LayoutStrategy:
     innermost: frozenset[tuple[Name, int]] = frozenset()
 
 
-def combine(
-    one: LayoutStrategy, other: LayoutStrategy, space: Sequence[Name]
-) -> LayoutStrategy | None:
+def combine(one: Strategy, other: Strategy, space: Sequence[Name]) -> Strategy | None:
     """What fulfils both; None if nothing does."""
     if one.inside and other.inside and one.inside != other.inside:
         return None
@@ -52,29 +50,29 @@ def combine(
     innermost = one.innermost | other.innermost
     if len({array for array, _ in innermost}) < len(innermost):
         return None
-    return LayoutStrategy(inside, outside, innermost)
+    return Strategy(inside, outside, innermost)
 
 
-def strategies_of(access: Access, space: Sequence[Name]) -> list[LayoutStrategy]:
+def strategies_of(access: Access, space: Sequence[Name]) -> list[Strategy]:
     """How one access can be efficient; none if it cannot at all."""
     variables = [name for name in space if access.varies_with(name)]
     found = []
-    invariant = LayoutStrategy(None, frozenset(variables))
+    invariant = Strategy(None, frozenset(variables))
     if not invariant.outside.issuperset(space):
         found.append(invariant)
     for name in variables:
         for dimension in access.places_along(name):
             innermost = frozenset({(access.array, dimension)})
-            found.append(LayoutStrategy(name, frozenset(), innermost))
+            found.append(Strategy(name, frozenset(), innermost))
     return found
 
 
 def kernel_strategies(
     accesses: Iterable[Access], space: Sequence[Name]
-) -> list[LayoutStrategy]:
+) -> list[Strategy]:
     """The strategies that make all accesses efficient. An access that agrees with no
     strategy of those before it is left as it is, the least work last."""
-    kept = [LayoutStrategy()]
+    kept = [Strategy()]
     for access in sorted(accesses, key=lambda a: -a.elements * a.nbytes):
         own = strategies_of(access, space)
         both = {

@@ -338,3 +338,51 @@ def main [n] [m] (xs: *[m]i32) (ys: [n]i32) (k: i64) (at: i64) : *[m]i32 =
     else:
         with pytest.raises(ProgramError, match="division by zero"):
             run(after, "main", arguments)
+
+
+SHIFTED = """
+entry main [n] [k] [m] [d] (w: [k][m][d]f64) (means: [k][d]f64) (xs: [n][d]f64)
+                           (c: [n][k][m]f64) =
+  vjp (\\means -> map (\\x -> map2 (\\a mean ->
+          let centred = map2 (-) x mean
+          in map (\\row -> f64.sum (map2 (*) row centred)) a) w means) xs) means c
+"""
+
+
+@pytest.mark.parametrize("shape", [(0, 2, 3, 4), (5, 2, 3, 0), (5, 2, 3, 4)])
+def test_adjoints_are_summed_before_they_are_multiplied(shape: Any) -> None:
+    n, k, m, d = shape
+    program = stages.to_core(stages.check(Source("test.fut", SHIFTED)))
+    for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
+        program = run_pass(step, program, names_after(program))
+    verify(program, SOACS)
+    random = np.random.default_rng(1)
+    w, c = random.random((k, m, d)), random.random((n, k, m))
+    means, xs = random.random((k, d)), random.random((n, d))
+    (found,) = run(program, "main", [w, means, xs, c])[-1:]
+    np.testing.assert_allclose(found, -np.einsum("kmd,nkm->kd", w, c))
+    sums = [s for s in walk(program) if isinstance(s, Screma) and s.is_redomap]
+    widths = [name.base for s in sums for name in s.width.names()]
+    assert sorted(widths) == ["m", "n"]
+
+
+def test_what_is_needed_for_each_point_is_not_summed_before() -> None:
+    text = """
+entry main [n] [m] [h] [d] (w: [m][h]f64) (v: [h][d]f64) (b: [h]f64) (xs: [n][d]f64)
+                           (c: [n][m]f64) =
+  let times a x = map (\\row -> f64.sum (map2 (*) row x)) a
+  in vjp (\\(v, b) -> map (\\x -> times w (map2 (+) (times v x) b)) xs) (v, b) c
+"""
+    program = stages.to_core(stages.check(Source("test.fut", text)))
+    for step in ("differentiate", "simplify", "fuse", "simplify", "accumulate"):
+        program = run_pass(step, program, names_after(program))
+    random = np.random.default_rng(1)
+    n, m, h, d = 5, 3, 4, 2
+    shapes = (m, h), (h, d), (h,), (n, d), (n, m)
+    w, v, b, xs, c = (random.random(shape) for shape in shapes)
+    in_v, in_b = run(program, "main", [w, v, b, xs, c])[-2:]
+    np.testing.assert_allclose(in_v, (c @ w).T @ xs)
+    np.testing.assert_allclose(in_b, (c @ w).sum(0))
+    stored = [s for s in walk(program) if isinstance(s, Screma) and s.is_redomap]
+    widths = [name.base for s in stored for name in s.width.names()]
+    assert sorted(widths) == ["m", "n", "n"]

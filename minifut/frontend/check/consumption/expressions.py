@@ -17,8 +17,8 @@ from minifut.frontend.check.consumption.aliases import (
     Alias,
     AliasClosure,
     AliasLeaf,
-    AliasTree,
     Parts,
+    Tree,
     all_aliases,
     combine,
     leave_scope,
@@ -39,7 +39,7 @@ from minifut.frontend.types import Arrow, Record
 from minifut.names import Name
 
 
-def check_expression(state: State, exp: syntax.Exp) -> AliasTree:
+def check_expression(state: State, exp: syntax.Exp) -> Tree:
     """Record what the expression uses and consumes; the aliases of its value."""
     return RULES[type(exp)](state, exp)
 
@@ -47,7 +47,7 @@ def check_expression(state: State, exp: syntax.Exp) -> AliasTree:
 # --- values without aliases -------------------------------------------------------
 
 
-def fresh(state: State, exp: syntax.Exp) -> AliasTree:
+def fresh(state: State, exp: syntax.Exp) -> Tree:
     """Literals, arrays, ranges: the parts are used, the value shares nothing."""
     for part in subexpressions(exp):
         check_expression(state, part)
@@ -57,7 +57,7 @@ def fresh(state: State, exp: syntax.Exp) -> AliasTree:
 # --- variables --------------------------------------------------------------------
 
 
-def variable(state: State, exp: syntax.Var) -> AliasTree:
+def variable(state: State, exp: syntax.Var) -> Tree:
     """A use: not allowed once consumed. A global array aliases itself, and so may
     never be consumed; global functions have no aliases."""
     name = exp.name_resolved
@@ -87,7 +87,7 @@ def _is_sized_here(exp: syntax.Var) -> bool:
     )
 
 
-def _of_global(type_: types.Type, name: Name) -> AliasTree:
+def _of_global(type_: types.Type, name: Name) -> Tree:
     """Global arrays alias themselves; values of abstract type are taken not to."""
     match type_:
         case types.Array():
@@ -119,16 +119,14 @@ def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
 
 def wrapped(
     state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
-) -> AliasTree:
+) -> Tree:
     tree = check_expression(state, exp.value)
     if isinstance(exp, syntax.Ascription) and isinstance(tree, AliasClosure):
         check_diets(exp.location, exp.ascription.type, tree)
     return tree
 
 
-def check_diets(
-    location: Location, expected: types.Type | None, got: AliasTree
-) -> None:
+def check_diets(location: Location, expected: types.Type | None, got: Tree) -> None:
     """A function that consumes its argument, or whose result may alias, cannot stand
     where one is expected that does not."""
     if not isinstance(expected, Arrow) or not isinstance(got, AliasClosure):
@@ -151,7 +149,7 @@ def check_diets(
         )
 
 
-def assertion(state: State, exp: syntax.Assert) -> AliasTree:
+def assertion(state: State, exp: syntax.Assert) -> Tree:
     check_expression(state, exp.condition)
     return check_expression(state, exp.value)
 
@@ -159,17 +157,17 @@ def assertion(state: State, exp: syntax.Assert) -> AliasTree:
 # --- products, sums, projections --------------------------------------------------
 
 
-def tuple_expression(state: State, exp: syntax.TupleExp) -> AliasTree:
+def tuple_expression(state: State, exp: syntax.TupleExp) -> Tree:
     return Parts(
         tuple((str(i), check_expression(state, e)) for i, e in enumerate(exp.elements))
     )
 
 
-def record_expression(state: State, exp: syntax.RecordExp) -> AliasTree:
+def record_expression(state: State, exp: syntax.RecordExp) -> Tree:
     return Parts(tuple((f.name, check_expression(state, f.value)) for f in exp.fields))
 
 
-def constructor(state: State, exp: syntax.Constructor) -> AliasTree:
+def constructor(state: State, exp: syntax.Constructor) -> Tree:
     payload = [
         ((exp.name, i), check_expression(state, e)) for i, e in enumerate(exp.arguments)
     ]
@@ -177,12 +175,12 @@ def constructor(state: State, exp: syntax.Constructor) -> AliasTree:
     return combine(whole, Parts(tuple(payload)))
 
 
-def projection(state: State, exp: syntax.Project) -> AliasTree:
+def projection(state: State, exp: syntax.Project) -> Tree:
     tree = check_expression(state, exp.record)
     return tree.get(exp.field) if isinstance(tree, Parts) else tree
 
 
-def indexing(state: State, exp: syntax.Index) -> AliasTree:
+def indexing(state: State, exp: syntax.Index) -> Tree:
     tree = check_expression(state, exp.array)
     _, *indices = subexpressions(exp)
     for part in indices:
@@ -194,7 +192,7 @@ def indexing(state: State, exp: syntax.Index) -> AliasTree:
 # --- binding and branching --------------------------------------------------------
 
 
-def let(state: State, exp: syntax.Let) -> AliasTree:
+def let(state: State, exp: syntax.Let) -> Tree:
     with state.contained() as consumed:
         tree = check_expression(state, exp.value)
     if consumed and isinstance(exp.value.type, Arrow):
@@ -209,14 +207,14 @@ def let(state: State, exp: syntax.Let) -> AliasTree:
     return leave_scope(check_expression(state, exp.body), bound)
 
 
-def let_function(state: State, exp: syntax.LetFunction) -> AliasTree:
+def let_function(state: State, exp: syntax.LetFunction) -> Tree:
     closure = check_function(state, exp.parameters, exp.result, exp.value, exp.location)
     assert exp.name_resolved is not None
     state.bind(exp.name_resolved, closure, consumable=False)
     return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
 
 
-def branch(state: State, exp: syntax.If) -> AliasTree:
+def branch(state: State, exp: syntax.If) -> Tree:
     check_expression(state, exp.condition)
     with state.contained() as consumed_then:
         then = check_expression(state, exp.then)
@@ -225,7 +223,7 @@ def branch(state: State, exp: syntax.If) -> AliasTree:
     return join_branches(state, [(then, consumed_then), (otherwise, consumed_else)])
 
 
-def match(state: State, exp: syntax.Match) -> AliasTree:
+def match(state: State, exp: syntax.Match) -> Tree:
     scrutinee = check_expression(state, exp.scrutinee)
     outcomes = []
     for case in exp.cases:
@@ -237,8 +235,8 @@ def match(state: State, exp: syntax.Match) -> AliasTree:
 
 
 def join_branches(
-    state: State, outcomes: list[tuple[AliasTree, dict[Name, Location]]]
-) -> AliasTree:
+    state: State, outcomes: list[tuple[Tree, dict[Name, Location]]]
+) -> Tree:
     """The value may be that of any branch; what one consumed, all have."""
     everything: dict[Name, Location] = {}
     for _, consumed in outcomes:
@@ -253,7 +251,7 @@ def join_branches(
 # --- updates ----------------------------------------------------------------------
 
 
-def update(state: State, exp: syntax.Update) -> AliasTree:
+def update(state: State, exp: syntax.Update) -> Tree:
     _, *indices, _ = subexpressions(exp)
     for part in indices:
         check_expression(state, part)
@@ -262,7 +260,7 @@ def update(state: State, exp: syntax.Update) -> AliasTree:
     return updated(state, exp, source, value, exp.record.location.text())
 
 
-def let_update(state: State, exp: syntax.LetUpdate) -> AliasTree:
+def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
     *indices, _, _ = subexpressions(exp)
     for part in indices:
         check_expression(state, part)
@@ -284,18 +282,18 @@ def let_update(state: State, exp: syntax.LetUpdate) -> AliasTree:
 # --- applications -----------------------------------------------------------------
 
 
-def application(state: State, exp: syntax.Apply) -> AliasTree:
+def application(state: State, exp: syntax.Apply) -> Tree:
     function = check_expression(state, exp.function)
     return apply_tree(state, exp, function, exp.function, exp.arguments)
 
 
-def binary(state: State, exp: syntax.BinaryOp) -> AliasTree:
+def binary(state: State, exp: syntax.BinaryOp) -> Tree:
     function = check_expression(state, exp.operator)
     operands = (exp.left, exp.right)
     return apply_tree(state, exp, function, exp.operator, operands, left_first=True)
 
 
-def section(state: State, exp: syntax.OperatorSection) -> AliasTree:
+def section(state: State, exp: syntax.OperatorSection) -> Tree:
     operator = check_expression(state, exp.operator)
     captured = all_aliases(operator)
     for operand in (exp.left, exp.right):
@@ -306,7 +304,7 @@ def section(state: State, exp: syntax.OperatorSection) -> AliasTree:
     return AliasClosure(captured, type_) if type_ is not None else AliasLeaf(captured)
 
 
-RULES: dict[type, Callable[..., AliasTree]] = {
+RULES: dict[type, Callable[..., Tree]] = {
     syntax.Literal: fresh,
     syntax.StringLiteral: fresh,
     syntax.Hole: fresh,
