@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 MOST = 32
 """programs that a process keeps of those that arrived"""
 
-Values = tuple[tuple[str, int], ...]
+ParameterValues = tuple[tuple[str, int], ...]
 """tuning parameters with their values"""
 
 
@@ -63,7 +63,7 @@ class Recipe(Protocol):
 
 
 @lru_cache(MOST)
-def program_again(recipe: Recipe, tuning: Values) -> Program:
+def program_again(recipe: Recipe, tuning: ParameterValues) -> Program:
     """The program of a recipe; the same one for every equal request."""
     program = recipe.load()
     known = {name: value for name, value in tuning if name in program.tuning}
@@ -77,6 +77,6 @@ def program_again(recipe: Recipe, tuning: Values) -> Program:
 os.register_at_fork(after_in_child=program_again.cache_clear)
 
 
-def entry_again(recipe: Recipe, tuning: Values, name: str) -> EntryPoint:
+def entry_again(recipe: Recipe, tuning: ParameterValues, name: str) -> EntryPoint:
     """An entry point of such a program."""
     return program_again(recipe, tuning).entry(name)

@@ -31,9 +31,9 @@ MOST_KEYS = 3
 LEFT, RIGHT = 0, 1
 BOTH = frozenset((LEFT, RIGHT))
 
-Component: TypeAlias = tuple[int, frozenset[int]]
+OperandComponent: TypeAlias = tuple[int, frozenset[int]]
 """its number, and the operands that have this value of it"""
-Known: TypeAlias = bool | Component | None
+KnownOutcome: TypeAlias = bool | OperandComponent | None
 Outcomes: TypeAlias = Mapping[int, int]
 """of compared components: -1, 0 or 1 if that of the left operand is less, equal or
 greater"""
@@ -128,7 +128,7 @@ def _compared(operator: Lambda) -> list[int]:
 
 def _winners(operator: Lambda, outcomes: Outcomes) -> frozenset[int]:
     """The operands that are the result for some outcomes of comparing."""
-    known: dict[Atom, Known] = {}
+    known: dict[Atom, KnownOutcome] = {}
     for name, (number, side) in _parameters(operator).items():
         same = outcomes.get(number) == 0
         known[name] = number, BOTH if same else frozenset((side,))
@@ -141,8 +141,8 @@ def _winners(operator: Lambda, outcomes: Outcomes) -> frozenset[int]:
 
 
 def _results(
-    body: Body, known: dict[Atom, Known], outcomes: Outcomes
-) -> Sequence[Known]:
+    body: Body, known: dict[Atom, KnownOutcome], outcomes: Outcomes
+) -> Sequence[KnownOutcome]:
     for statement in body.statements:
         values = _values(statement.exp, known, outcomes)
         if values is not None:
@@ -151,15 +151,15 @@ def _results(
     return [_known(atom, known) for atom in body.result]
 
 
-def _known(atom: Atom, known: Mapping[Atom, Known]) -> Known:
+def _known(atom: Atom, known: Mapping[Atom, KnownOutcome]) -> KnownOutcome:
     if isinstance(atom, Constant):
         return bool(atom.value) if atom.type == BOOL else None
     return known.get(atom)
 
 
 def _values(
-    exp: Exp, known: dict[Atom, Known], outcomes: Outcomes
-) -> Sequence[Known] | None:
+    exp: Exp, known: dict[Atom, KnownOutcome], outcomes: Outcomes
+) -> Sequence[KnownOutcome] | None:
     match exp:
         case Copy(atom):
             return [_known(atom, known)]
@@ -173,7 +173,9 @@ def _values(
     return None
 
 
-def _computed(name: str, values: Sequence[Known], outcomes: Outcomes) -> Known:
+def _computed(
+    name: str, values: Sequence[KnownOutcome], outcomes: Outcomes
+) -> KnownOutcome:
     match name, values:
         case "and", _ if False in values:
             return False

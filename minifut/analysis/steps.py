@@ -24,8 +24,8 @@ from typing import Any
 
 from minifut.analysis.host_needs import host_needs
 from minifut.analysis.work import (
-    Bounds,
     Cost,
+    LoopBounds,
     Unbounded,
     greatest_of,
     hidden,
@@ -92,7 +92,7 @@ def step_of(loop: Loop) -> LoopStep | None:
 def _work(
     exp: Any,
     pattern: tuple[core.Param, ...],
-    bounds: Bounds,
+    bounds: LoopBounds,
     scale: int = SCALAR_COST,
 ) -> Size:
     """The work of a statement of the host, where scalars cost so much, in bytes of
@@ -122,7 +122,7 @@ def _work(
     return work or work_of_expression(exp, pattern, bounds) * VECTOR_BYTES
 
 
-def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds) -> Size:
     """The same of an operation on vectors."""
     types = [p.type for p in pattern if isinstance(p.type, ScalarType)]
     if isinstance(exp, core.ScalarOp):
@@ -132,7 +132,7 @@ def _vector_work(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> S
 
 
 def _scaled_work(
-    scale: int, exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+    scale: int, exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds
 ) -> Size:
     """The same inside of a SOAC that is not done in vectors of the device's."""
     if isinstance(exp, SOAC_EXPRESSIONS):
@@ -140,7 +140,7 @@ def _scaled_work(
     return work_of_expression(exp, pattern, bounds) * (scale * VECTOR_BYTES)
 
 
-def _calls(exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds) -> Size:
+def _calls(exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds) -> Size:
     """What calls of the library for scalars cost beyond an operation."""
     is_call = isinstance(exp, core.ScalarOp) and calls_library(exp.operator)
     return Size.constant(CALL_COST) if is_call else ZERO
@@ -155,7 +155,7 @@ class _Commands:
         """whether a command may not have ended: one of the iteration before"""
 
     def __call__(
-        self, exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+        self, exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds
     ) -> Size:
         """The cost of one statement."""
         match exp:
@@ -184,7 +184,7 @@ class _Commands:
         return Size.constant(WAIT if waits else 0)
 
 
-def _of_bodies(exp: Any, bounds: Bounds, cost: Cost) -> Size | None:
+def _of_bodies(exp: Any, bounds: LoopBounds, cost: Cost) -> Size | None:
     """The cost of a loop or branch of the host; None of anything else."""
     match exp:
         case Loop(parameters, _, core.ForLoop(index, bound, _), body):

@@ -53,7 +53,7 @@ MOST_TERMS = 12
 
 UNKNOWN = None
 """the bound of what is computed from data"""
-Bounds = Mapping[Name, Size | None]
+LoopBounds = Mapping[Name, Size | None]
 """the greatest values of names that are bound inside, in names that are not"""
 SIZE_OPERATORS: Mapping[str, Callable[..., Size]] = {
     "add": add,
@@ -63,7 +63,7 @@ SIZE_OPERATORS: Mapping[str, Callable[..., Size]] = {
     "max": maximum,
 }
 """on integers that do not wrap, as those that count do not"""
-Cost = Callable[[Any, tuple[core.Param, ...], Bounds], Size]
+Cost = Callable[[Any, tuple[core.Param, ...], LoopBounds], Size]
 """of an expression that binds a pattern"""
 
 
@@ -82,7 +82,7 @@ def work_of(operation: object) -> Size | None:
 
 
 def work_of_expression(
-    exp: Any, pattern: tuple[core.Param, ...], bounds: Bounds
+    exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds
 ) -> Size:
     """The same of an expression with its pattern. Raises `Unbounded`."""
     match exp:
@@ -134,7 +134,7 @@ def is_costly(operator: Operator) -> bool:
     return operator_cost(operator) is not OperatorCost.ADDITION
 
 
-def _segmented(exp: Any, bounds: Bounds) -> Size:
+def _segmented(exp: Any, bounds: LoopBounds) -> Size:
     sizes = [upper_bound(size, bounds) for size in exp.space.sizes]
     inner = {**bounds, **dict(zip(exp.space.indices, sizes, strict=True))}
     point = work_of_statements(exp.body.statements, inner) + len(exp.body.result)
@@ -143,21 +143,21 @@ def _segmented(exp: Any, bounds: Bounds) -> Size:
     return product(tuple(sizes)) * point
 
 
-def _lambda(function: Lambda, bounds: Bounds) -> Size:
+def _lambda(function: Lambda, bounds: LoopBounds) -> Size:
     return _body(function.body, hidden(function.parameters, bounds))
 
 
-def hidden(parameters: Iterable[core.Param], bounds: Bounds) -> Bounds:
+def hidden(parameters: Iterable[core.Param], bounds: LoopBounds) -> LoopBounds:
     """The bounds where these are bound too, to values that depend on data."""
     return {**bounds, **{bound.name: UNKNOWN for bound in parameters}}
 
 
-def _body(body: Body, bounds: Bounds) -> Size:
+def _body(body: Body, bounds: LoopBounds) -> Size:
     return work_of_statements(body.statements, bounds) + len(body.result)
 
 
 def work_of_statements(
-    statements: Iterable[Stm], bounds: Bounds, cost: Cost | None = None
+    statements: Iterable[Stm], bounds: LoopBounds, cost: Cost | None = None
 ) -> Size:
     """The sum over the statements of a body, of their work or of another cost. Raises
     `Unbounded`."""
@@ -189,15 +189,15 @@ def _size_of(exp: object) -> Size | None:
     return None
 
 
-def _elements(bound: core.Param, bounds: Bounds) -> Size:
+def _elements(bound: core.Param, bounds: LoopBounds) -> Size:
     return product(tuple(upper_bound(size, bounds) for size in shape_of(bound.type)))
 
 
-def _times(count: Size, each: Size, bounds: Bounds) -> Size:
+def _times(count: Size, each: Size, bounds: LoopBounds) -> Size:
     return upper_bound(count, bounds) * (each + 1)
 
 
-def upper_bound(size: Size, bounds: Bounds) -> Size:
+def upper_bound(size: Size, bounds: LoopBounds) -> Size:
     """A size that is at least this one for all values of index variables, which are not
     negative: `n - i` becomes `n`."""
     inner = {name: bounds[name] for name in size.names() if name in bounds}

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from minifut.parameters.tuning import Tuning
     from minifut.program import Timed
 
-ExecutionPath = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
+PathOfRun = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """the kernels that a run started, and the parameters that they were built with"""
 
 CURRENT = "current"
@@ -82,7 +82,7 @@ class ComparedVersion:
     version: Version
     candidate: Candidate
     wrong: str | None = None
-    path: ExecutionPath = ((), frozenset())
+    path: PathOfRun = ((), frozenset())
     aliases: list[Version] = field(default_factory=list)
     """versions that go the same path on this data"""
 
@@ -229,7 +229,7 @@ class _Race:
             self.call()
         current = self.path(self.before)
         self.comparison.nbytes = self.call.nbytes
-        known: dict[ExecutionPath, ComparedVersion] = {}
+        known: dict[PathOfRun, ComparedVersion] = {}
         for version in versions.versions:
             entrant = self.enter(version)
             if entrant.agrees and entrant.path in known:
@@ -244,7 +244,7 @@ class _Race:
         for entrant, name in zip(entrants, names, strict=True):
             entrant.name = name
 
-    def path(self, settings: Settings) -> ExecutionPath:
+    def path(self, settings: Settings) -> PathOfRun:
         """The path that was just seen."""
         used = ((name, settings[name]) for name in self.seen.uses if name in settings)
         return tuple(self.seen.launches), frozenset(used)

@@ -80,17 +80,17 @@ class Chunked:
     parts: tuple[Reference, ...]
 
 
-Values: TypeAlias = dict[str, "Reference | Chunked"]
+DistributedValues: TypeAlias = dict[str, "Reference | Chunked"]
 
 
 def execute(
     plan: Plan, cluster: Cluster, inputs: Mapping[str, Any], bounds: Sequence[int]
-) -> Values:
+) -> DistributedValues:
     """The values of the results. `inputs` are references, or `Chunked` ones; `bounds`
     are where chunks begin and where the last one ends."""
     starts = [cluster.constant(np.int64(start)) for start in bounds[:-1]]
     sizes = [cluster.constant(np.int64(end - start)) for start, end in pairwise(bounds)]
-    values: Values = {
+    values: DistributedValues = {
         **inputs,
         plan.whole: cluster.constant(np.int64(bounds[-1])),
         plan.chunk_start: Chunked(tuple(starts)),
@@ -109,7 +109,7 @@ class _Run:
     cluster: Cluster
     chunks: int
 
-    def steps(self, steps: Sequence[PlanStep], values: Values) -> None:
+    def steps(self, steps: Sequence[PlanStep], values: DistributedValues) -> None:
         done: list[str] = []
         for at, step in enumerate(steps):
             done += step.values if isinstance(step, Tree) else step.results
@@ -139,7 +139,7 @@ class _Run:
         function: str,
         arguments: Sequence[str],
         results: Sequence[str],
-        values: Values,
+        values: DistributedValues,
     ) -> None:
         rows = []
         for at in range(self.chunks):
@@ -148,13 +148,15 @@ class _Run:
         for number, name in enumerate(results):
             values[name] = Chunked(tuple(row[number] for row in rows))
 
-    def _rows(self, names: Sequence[str], values: Values) -> list[list[Reference]]:
+    def _rows(
+        self, names: Sequence[str], values: DistributedValues
+    ) -> list[list[Reference]]:
         """For each chunk the values of these names."""
         return [
             [_of_chunk(values[name], at) for name in names] for at in range(self.chunks)
         ]
 
-    def _tree(self, step: Tree, values: Values) -> None:
+    def _tree(self, step: Tree, values: DistributedValues) -> None:
         shared = [_everywhere(values[name]) for name in step.arguments]
         rows = self._rows(step.values, values)
         while len(rows) > 1:
@@ -167,7 +169,7 @@ class _Run:
             ]
         values.update(zip(step.values, rows[0], strict=True))
 
-    def _from_the_left(self, step: FromTheLeft, values: Values) -> None:
+    def _from_the_left(self, step: FromTheLeft, values: DistributedValues) -> None:
         shared = [_everywhere(values[name]) for name in step.arguments]
         totals = self._rows(step.totals, values)
         before = [_everywhere(values[name]) for name in step.start]
@@ -180,7 +182,7 @@ class _Run:
         for number, name in enumerate(step.results):
             values[name] = Chunked(tuple(row[number] for row in rows))
 
-    def _repeat(self, step: Repeat, values: Values) -> None:
+    def _repeat(self, step: Repeat, values: DistributedValues) -> None:
         state = [values[name] for name in step.initial]
         bound = step.bound
         if isinstance(bound, str):

@@ -34,7 +34,7 @@ from minifut.ir.soacs import Scatter, Screma
 from minifut.ir.traverse import rename, substitute
 from minifut.names import Name, NameSource
 
-Definitions = Mapping[Name, Stm]
+CoreDefinitions = Mapping[Name, Stm]
 """the statement that binds each name of the host's body"""
 
 
@@ -74,7 +74,7 @@ def find_filters(statements: Sequence[Stm], chunked: ChunkedSizes) -> list[Filte
 
 
 def _filter(
-    cuts: Sequence[Stm], defined: Definitions, chunked: ChunkedSizes
+    cuts: Sequence[Stm], defined: CoreDefinitions, chunked: ChunkedSizes
 ) -> Filter | None:
     """The filter whose results these are; None if it is something else."""
     first: Index = cuts[0].exp  # type: ignore[assignment]
@@ -121,7 +121,7 @@ def _offsets_of_count(count: Stm) -> Name | None:
     return None
 
 
-def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: Definitions) -> bool:
+def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: CoreDefinitions) -> bool:
     """Whether every kept element is written to its prefix sum, less one."""
     if any(
         d.rank != 1 or not isinstance(defined[d.array].exp, Scratch)
@@ -144,7 +144,7 @@ def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: Definitions) -> b
     return True
 
 
-def _position(index: Atom, local: Definitions) -> tuple[Name, Name] | None:
+def _position(index: Atom, local: CoreDefinitions) -> tuple[Name, Name] | None:
     """(flag, offset) where the index is `if flag then offset - 1 else -1`."""
     made = local.get(index) if isinstance(index, Name) else None
     if made is None or not isinstance(made.exp, If):

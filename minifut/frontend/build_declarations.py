@@ -6,14 +6,12 @@ An action that is a class makes such a node of its parts, see `build_lists.node`
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any
 
 from minifut.errors import Location
 from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.syntax import Declaration, Program, Spec
-
-At: TypeAlias = Location
 
 
 def doc_text(comment: str) -> str:
@@ -24,27 +22,27 @@ def doc_text(comment: str) -> str:
 
 
 def program_documented(
-    at: At, doc: str, first: Declaration, others: list[Declaration]
+    at: Location, doc: str, first: Declaration, others: list[Declaration]
 ) -> Program:
     return Program(at, (first, *others), doc_text(doc))
 
 
 def program_all_documented(
-    at: At, doc: str, comment: str, first: Declaration, others: list[Declaration]
+    at: Location, doc: str, comment: str, first: Declaration, others: list[Declaration]
 ) -> Program:
     first.doc = doc_text(comment)
     return Program(at, (first, *others), doc_text(doc))
 
 
 def documented_declaration(
-    at: At, comment: str, declaration: Declaration
+    at: Location, comment: str, declaration: Declaration
 ) -> Declaration:
     declaration.doc = doc_text(comment)
     return declaration
 
 
 def attributed(
-    at: At, attribute: syntax.Attribute, annotated: Declaration | Spec
+    at: Location, attribute: syntax.Attribute, annotated: Declaration | Spec
 ) -> Declaration | Spec:
     annotated.attributes = (attribute, *annotated.attributes)
     return annotated

@@ -14,18 +14,17 @@ from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.precedence import RangeLink, UpdateLink, resolve, resolve_section
 from minifut.frontend.syntax import Constructor, DimIndex, Exp, Index, QualName, Var
 
-At: TypeAlias = Location
 AccessSteps: TypeAlias = list[str | tuple[DimIndex, ...]]
 
 
 # --- names, atoms -----------------------------------------------------------
 
 
-def variable(at: At, name: str) -> Var:
+def variable(at: Location, name: str) -> Var:
     return Var(at, QualName(at, (), name))
 
 
-def symbol(at: At, text: str) -> Var:
+def symbol(at: Location, text: str) -> Var:
     """An infix operator; the dots of a module's name precede the first symbol."""
     if not text[0].isalpha() and text[0] != "_":
         return Var(at, QualName(at, (), text))
@@ -36,14 +35,14 @@ def symbol(at: At, text: str) -> Var:
     return Var(at, QualName(at, tuple(parts), text))
 
 
-def select_name(at: At, value: Exp, name: str) -> Exp:
+def select_name(at: Location, value: Exp, name: str) -> Exp:
     if isinstance(value, Var):
         module = value.name
         return Var(at, QualName(at, (*module.qualifiers, module.name), name))
     return syntax.Project(at, value, name)
 
 
-def qualified_parens(at: At, module: Exp, inner: Exp) -> syntax.QualParens:
+def qualified_parens(at: Location, module: Exp, inner: Exp) -> syntax.QualParens:
     if not isinstance(module, Var):
         raise CompileError(
             module.location,
@@ -57,7 +56,7 @@ def qualified_parens(at: At, module: Exp, inner: Exp) -> syntax.QualParens:
 # --- sections ---------------------------------------------------------------
 
 
-def section_path(at: At, steps: AccessSteps) -> Exp:
+def section_path(at: Location, steps: AccessSteps) -> Exp:
     names = [step for step in steps if isinstance(step, str)]
     if len(names) == len(steps):
         return syntax.ProjectSection(at, tuple(names))
@@ -70,7 +69,7 @@ def section_path(at: At, steps: AccessSteps) -> Exp:
 # --- application and chains -------------------------------------------------
 
 
-def apply(at: At, function: Exp, arguments: list[Exp]) -> Exp:
+def apply(at: Location, function: Exp, arguments: list[Exp]) -> Exp:
     if isinstance(function, Constructor):
         return Constructor(at, function.name, tuple(arguments))
     if isinstance(function, Index) and isinstance(arguments[0], syntax.ArrayExp):
@@ -88,7 +87,7 @@ def apply(at: At, function: Exp, arguments: list[Exp]) -> Exp:
 
 
 def let_exp(
-    at: At,
+    at: Location,
     bindings: list[syntax.Let | syntax.LetFunction | syntax.LetUpdate],
     body: Exp,
 ) -> Exp:

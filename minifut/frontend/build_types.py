@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
 from minifut.errors import CompileError, Location
 from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.syntax import Literal, NamePattern, QualName, TypeExp
 
-At: TypeAlias = Location
-
-
 # --- names and literals -----------------------------------------------------
 
 
-def qualified_more(at: At, module: QualName, name: str) -> QualName:
+def qualified_more(at: Location, module: QualName, name: str) -> QualName:
     return QualName(at, (*module.qualifiers, module.name), name)
 
 
-def bound_operator(at: At, operator: syntax.Var) -> str:
+def bound_operator(at: Location, operator: syntax.Var) -> str:
     if operator.name.qualifiers:
         raise CompileError(
             at,
@@ -30,19 +27,19 @@ def bound_operator(at: At, operator: syntax.Var) -> str:
     return operator.name.name
 
 
-def number(at: At, text: str) -> Literal:
+def number(at: Location, text: str) -> Literal:
     value, suffix = literals.number(text, at)
     return Literal(at, value, suffix)
 
 
-def character(at: At, text: str) -> Literal:
+def character(at: Location, text: str) -> Literal:
     return Literal(at, literals.character(text, at))
 
 
 # --- attributes and parameters ----------------------------------------------
 
 
-def attribute_number(at: At, text: str) -> syntax.Attribute:
+def attribute_number(at: Location, text: str) -> syntax.Attribute:
     value, suffix = literals.number(text, at)
     if suffix or not isinstance(value, int):
         raise CompileError(
@@ -56,7 +53,7 @@ def attribute_number(at: At, text: str) -> syntax.Attribute:
 # --- types ------------------------------------------------------------------
 
 
-def type_sum(at: At, clauses: list[tuple[str, list[TypeExp]]]) -> syntax.TypeSum:
+def type_sum(at: Location, clauses: list[tuple[str, list[TypeExp]]]) -> syntax.TypeSum:
     return syntax.TypeSum(
         at, tuple((name[1:], tuple(parts)) for name, parts in clauses)
     )
@@ -65,7 +62,9 @@ def type_sum(at: At, clauses: list[tuple[str, list[TypeExp]]]) -> syntax.TypeSum
 # --- patterns ---------------------------------------------------------------
 
 
-def field_pattern_ascribed(at: At, name: str, t: TypeExp) -> tuple[str, syntax.Pattern]:
+def field_pattern_ascribed(
+    at: Location, name: str, t: TypeExp
+) -> tuple[str, syntax.Pattern]:
     end = at.column + len(name)
     inner = NamePattern(Location(at.source, at.line, at.column, at.line, end), name)
     return name, syntax.AscribedPattern(at, inner, t)

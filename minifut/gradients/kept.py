@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.gradients.derivative import Derivative
-from minifut.recipe import Compile, Recipe, Values, program_again
+from minifut.recipe import Compile, ParameterValues, Recipe, program_again
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minifut.program import EntryPoint, Program
     from minifut.stages import Options
 
-MadeDerivative = tuple[Derivative, Recipe, Values]
+MadeDerivative = tuple[Derivative, Recipe, ParameterValues]
 """a derivative, and what its program is made from"""
 
 

@@ -77,7 +77,7 @@ class Head:
 class Optional:
     """A part that is left out where its fields have their defaults."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormPart, ...]
     defaults: dict[str, Any]
 
 
@@ -85,12 +85,12 @@ class Optional:
 class Each:
     """A part for each element of its fields."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[FormPart, ...]
     names: tuple[str, ...]
     commas: bool
 
 
-Part: TypeAlias = Word | Field | Flag | Head | Optional | Each
+FormPart: TypeAlias = Word | Field | Flag | Head | Optional | Each
 
 _PART = re.compile(
     r"<([?*,])([^>]*)>|\{(\w+)(?:\.(\d))?([!?]?)\}|(\w+)|(->|[^\w{}])", re.ASCII
@@ -109,12 +109,12 @@ def classes_in(*modules: types.ModuleType) -> tuple[type, ...]:
 
 
 @cache
-def form_of(cls: Any) -> tuple[Part, ...]:
+def form_of(cls: Any) -> tuple[FormPart, ...]:
     """The parts of the form of a class."""
     return tuple(_parts(cls, cls.printed, in_each=False))
 
 
-def _parts(cls: Any, text: str, in_each: bool) -> Iterator[Part]:
+def _parts(cls: Any, text: str, in_each: bool) -> Iterator[FormPart]:
     hints = typing.get_type_hints(cls)
     defaults = {f.name: f.default for f in dataclasses.fields(cls)}
     for found in _PART.finditer(text):
@@ -155,7 +155,7 @@ def first_words(cls: type) -> tuple[str, ...]:
 
 
 @cache
-def beginnings(part: tuple[Part, ...]) -> frozenset[str]:
+def beginnings(part: tuple[FormPart, ...]) -> frozenset[str]:
     """The words and signs that parts of a form can begin with."""
     for first in part:
         match first:
@@ -173,7 +173,7 @@ def beginnings(part: tuple[Part, ...]) -> frozenset[str]:
 def words(*classes: type) -> frozenset[str]:
     """All words of the forms of some classes, which no variable may be called."""
 
-    def within(parts: tuple[Part, ...]) -> Iterator[str]:
+    def within(parts: tuple[FormPart, ...]) -> Iterator[str]:
         for part in parts:
             match part:
                 case Word(text):

@@ -134,7 +134,7 @@ class Printer:
             return text.replace("\n", line).replace(forms.BREAK, line)
         return text.replace(forms.BREAK, " ")
 
-    def part(self, node: Any, part: forms.Part) -> str:
+    def part(self, node: Any, part: forms.FormPart) -> str:
         match part:
             case forms.Word(text):
                 return text
@@ -161,7 +161,7 @@ class Printer:
                 return self.field(node, part, value)
         assert_never(part)
 
-    def parts(self, node: Any, parts: Iterable[forms.Part]) -> str:
+    def parts(self, node: Any, parts: Iterable[forms.FormPart]) -> str:
         return "".join([self.part(node, part) for part in parts])
 
     def field(self, node: Any, field: forms.Field, value: Any) -> str:

@@ -79,7 +79,7 @@ class Reader(Tokens):
             self.part(cls, part, fields)
         return cls(**fields)
 
-    def part(self, cls: type, part: forms.Part, fields: dict[str, Any]) -> None:
+    def part(self, cls: type, part: forms.FormPart, fields: dict[str, Any]) -> None:
         match part:
             case forms.Word(text):
                 if not text.isspace():
@@ -114,7 +114,7 @@ class Reader(Tokens):
                 self.part(cls, inner, rows[-1])
         fields.update({name: tuple(row[name] for row in rows) for name in part.names})
 
-    def begins(self, parts: tuple[forms.Part, ...]) -> bool:
+    def begins(self, parts: tuple[forms.FormPart, ...]) -> bool:
         """Whether the next token is one with which parts begin."""
         return self.kind != "string" and self.token in forms.beginnings(parts)
 

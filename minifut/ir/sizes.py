@@ -48,12 +48,12 @@ class Extreme:
         return f"{'max' if self.greatest else 'min'}({inner})"
 
 
-Atom: TypeAlias = Name | Quotient | Extreme
-Monomial: TypeAlias = tuple[Atom, ...]
+SizeFactor: TypeAlias = Name | Quotient | Extreme
+Monomial: TypeAlias = tuple[SizeFactor, ...]
 """atoms in canonical order, repeated for powers; () is the constant term"""
 
 
-def _atom_key(atom: Atom) -> tuple[int, str]:
+def _atom_key(atom: SizeFactor) -> tuple[int, str]:
     return (0 if isinstance(atom, Name) else 1, str(atom))
 
 
@@ -84,7 +84,7 @@ class Size(WithNames):
         return Size((((), number),)) if number else Size(())
 
     @staticmethod
-    def of(atom: Atom) -> Size:
+    def of(atom: SizeFactor) -> Size:
         """A name (or another atom) as a size."""
         return Size((((atom,), 1),))
 
@@ -217,7 +217,9 @@ class Size(WithNames):
     def __str__(self) -> str:
         return self.text(str, str)
 
-    def text(self, atom: Callable[[Atom], str], number: Callable[[int], str]) -> str:
+    def text(
+        self, atom: Callable[[SizeFactor], str], number: Callable[[int], str]
+    ) -> str:
         """The sum as written in a language with these atoms and numbers."""
         if not self.terms:
             return "0"
@@ -310,7 +312,7 @@ def _extreme(sizes: tuple[Size, ...], greatest: bool) -> Size:
     return Size.of(Extreme(tuple(flat), greatest))
 
 
-def _rebuild_atom(atom: Atom, leaf: Callable[[Name], Size]) -> Size:
+def _rebuild_atom(atom: SizeFactor, leaf: Callable[[Name], Size]) -> Size:
     match atom:
         case Name():
             return leaf(atom)

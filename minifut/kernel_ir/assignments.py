@@ -14,10 +14,10 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
-Target: TypeAlias = kc.Variable | kc.Register
+Assigned: TypeAlias = kc.Variable | kc.Register
 
 
-def targets(statement: kc.Statement) -> tuple[Target, ...]:
+def targets(statement: kc.Statement) -> tuple[Assigned, ...]:
     """The variables that a statement itself gives a value, not those in its blocks."""
     match statement:
         case kc.Assign(target):

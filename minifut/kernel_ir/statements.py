@@ -292,12 +292,12 @@ Transfer: TypeAlias = (
     Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier | UniformExit
 )
 """of control, and points where the work-items of a group wait for each other"""
-Access: TypeAlias = (
+MemoryStatement: TypeAlias = (
     Declare | DeclareArray | DeclarePointer | Assign | Store | Evaluate | Prefetch
     | HideValue | AtomicUpdate | DetectLastGroup | FetchWork
 )  # fmt: skip
 """of variables and memory"""
-Statement: TypeAlias = Structured | Transfer | Access | Comment
+Statement: TypeAlias = Structured | Transfer | MemoryStatement | Comment
 
 
 @node

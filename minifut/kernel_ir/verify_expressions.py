@@ -11,7 +11,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
 from minifut.names import Name
 
-Known = kc.VectorType | kc.Memory
+DeclaredType = kc.VectorType | kc.Memory
 
 
 class Expressions:
@@ -19,13 +19,13 @@ class Expressions:
     variables that got values in some lanes."""
 
     def __init__(self) -> None:
-        self.known: dict[Name, Known] = dict.fromkeys(kc.FENCES, kc.INT)
+        self.known: dict[Name, DeclaredType] = dict.fromkeys(kc.FENCES, kc.INT)
         self.given: set[Name] = set(kc.FENCES)
         self.masked: set[Name] = set()
         self.ends = False
         """whether this is unreachable"""
 
-    def declare(self, name: Name, what: Known, *, given: bool = False) -> None:
+    def declare(self, name: Name, what: DeclaredType, *, given: bool = False) -> None:
         self.known[name] = what
         if given:
             self.given.add(name)

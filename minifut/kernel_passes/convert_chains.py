@@ -19,7 +19,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.if_convert import converted, if_convert
-from minifut.kernel_passes.vectorise.context import MASKS, Outcome
+from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
 from minifut.rewrite.rule import rule
 
 
@@ -55,7 +55,7 @@ def _tests_twice(nodes: Iterable[object]) -> bool:
 
 
 @rule(paper=MASKS)
-def if_convert_tests(branch: kc.Statement, context: CodeContext) -> Outcome:
+def if_convert_tests(branch: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Execute both sides of a short branch, but for the branches in them.
 
     before:

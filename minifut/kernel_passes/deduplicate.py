@@ -154,9 +154,9 @@ class _Key:
         return found
 
 
-Part: TypeAlias = Callable[[_Key, Any], Hashable]
+KeyPart: TypeAlias = Callable[[_Key, Any], Hashable]
 
-_PARTS: dict[type, Part] = {
+_PARTS: dict[type, KeyPart] = {
     tuple: _Key.items,
     Name: _Key.name,
     Size: _Key.size,
@@ -170,14 +170,14 @@ _PARTS: dict[type, Part] = {
 
 
 @per_class
-def _part(cls: type) -> Part:
+def _part(cls: type) -> KeyPart:
     """What an instance of a class adds to the key: nodes, all of their fields."""
     if cls in _PARTS:
         return _PARTS[cls]
     if not is_node(cls):
         return lambda _, item: item
     fields = [f"key.of(node.{name})" for name in all_fields(cls)]
-    made: Part = eval(f"lambda key, node: (cls, {', '.join(fields)})", {"cls": cls})
+    made: KeyPart = eval(f"lambda key, node: (cls, {', '.join(fields)})", {"cls": cls})
     return made
 
 

@@ -24,7 +24,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.vectorise.context import MASKS, Outcome
+from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, rule
 
@@ -57,7 +57,7 @@ def if_convert(
 
 
 @rule(paper=MASKS)
-def if_convert_branch(branch: kc.Statement, context: CodeContext) -> Outcome:
+def if_convert_branch(branch: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Execute both sides of a short branch, then select.
 
     before:
@@ -103,7 +103,9 @@ def if_convert_branch(branch: kc.Statement, context: CodeContext) -> Outcome:
     return converted(branch, context, False)
 
 
-def converted(branch: kc.Statement, context: CodeContext, nested: bool) -> Outcome:
+def converted(
+    branch: kc.Statement, context: CodeContext, nested: bool
+) -> KernelOutcome:
     """Both sides, then selections; with branches in them if `nested`."""
     if not isinstance(branch, kc.Branch):
         return None

@@ -30,7 +30,7 @@ from minifut.names import Name
 
 ACCESSING = {kc.Load, kc.Store, kc.AtomicUpdate, kc.DeclarePointer, kc.CallFunction}
 NOBODY: frozenset[Name] = frozenset()
-Loop = kc.For | kc.While | kc.Unrolled
+KernelLoop = kc.For | kc.While | kc.Unrolled
 
 
 @immutable
@@ -141,7 +141,7 @@ class _Inserter:
                 blocks = kc.blocks_of(statement)
                 if isinstance(statement, kc.Break) or any(map(_can_leave, blocks)):
                     self.left |= pending
-            elif isinstance(statement, Loop):
+            elif isinstance(statement, KernelLoop):
                 pending = self._loop(made, statement, pending)
             else:
                 pending = self._structured(made, statement, pending)
@@ -197,7 +197,7 @@ class _Inserter:
     # --- loops ------------------------------------------------------------------------
 
     def _loop(
-        self, made: list[kc.Statement], loop: Loop, pending: Accesses
+        self, made: list[kc.Statement], loop: KernelLoop, pending: Accesses
     ) -> Accesses:
         """A loop, after a barrier if that saves one in each round."""
         pending = self._order(made, pending, self._conditions(loop))
@@ -212,12 +212,12 @@ class _Inserter:
         made.append(replace(loop, body=kc.Block(body)))
         return pending | out | left
 
-    def _barriers_in(self, loop: Loop, entry: Accesses) -> int:
+    def _barriers_in(self, loop: KernelLoop, entry: Accesses) -> int:
         """How many a loop has that follows these accesses."""
         (body, _), _ = self._rounds(loop, entry)
         return _count_barriers(body)
 
-    def _rounds(self, loop: Loop, entry: Accesses) -> tuple[Ordered, Accesses]:
+    def _rounds(self, loop: KernelLoop, entry: Accesses) -> tuple[Ordered, Accesses]:
         """The body after the accesses of rounds before and these; what is pending where
         it is left."""
         known = self.loops.get((id(loop), entry))

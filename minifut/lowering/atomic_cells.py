@@ -24,9 +24,9 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.operators import component_operators
 from minifut.lowering.threads.builder import KernelBuilder
 
-Place = tuple[kc.Memory, kc.Expression]
+CellAddress = tuple[kc.Memory, kc.Expression]
 """A memory and an index into it"""
-Values = Sequence[kc.Expression]
+CellValues = Sequence[kc.Expression]
 
 NATIVE = ("add", "min", "max", "and", "or", "xor")
 
@@ -52,7 +52,7 @@ class Cells:
         """What a cell takes."""
         return sum(word.bytes for word in self.words)
 
-    def encode(self, k: KernelBuilder, values: Values) -> list[kc.Expression]:
+    def encode(self, k: KernelBuilder, values: CellValues) -> list[kc.Expression]:
         """The words of a cell that holds the values; an open lock."""
         if self.kind == "native":
             return list(values)
@@ -61,7 +61,7 @@ class Cells:
             return [kc.Literal(0, kc.VectorType(U32)), *bits]
         return [k.named(_pack(values, self.types, self.words[0]), "word")]
 
-    def decode(self, k: KernelBuilder, words: Values) -> list[kc.Expression]:
+    def decode(self, k: KernelBuilder, words: CellValues) -> list[kc.Expression]:
         """The values of a cell."""
         if self.kind == "native":
             return list(words)
@@ -71,7 +71,9 @@ class Cells:
         parts = _unpack(words[0], self.types)
         return [k.declare("value", part) for part in parts]
 
-    def update(self, k: KernelBuilder, places: Sequence[Place], values: Values) -> None:
+    def update(
+        self, k: KernelBuilder, places: Sequence[CellAddress], values: CellValues
+    ) -> None:
         """`cell = cell op values`, in one step as others see it."""
         values = [k.named(value, "value") for value in values]
         if self.kind == "native":
@@ -84,7 +86,7 @@ class Cells:
         else:
             self._lock(k, places, values)
 
-    def _swap(self, k: KernelBuilder, place: Place, values: Values) -> None:
+    def _swap(self, k: KernelBuilder, place: CellAddress, values: CellValues) -> None:
         memory, index = _as(place[0], self.words[0]), k.named(place[1], "cell")
         zero = kc.Literal(0, kc.VectorType(self.words[0]))
         seen = k.atomic("atomic_add", memory, index, zero, base="seen")
@@ -98,7 +100,9 @@ class Cells:
                 k.assign(again, found.differs(seen))
                 k.assign(seen, found)
 
-    def _lock(self, k: KernelBuilder, places: Sequence[Place], values: Values) -> None:
+    def _lock(
+        self, k: KernelBuilder, places: Sequence[CellAddress], values: CellValues
+    ) -> None:
         lock, at = places[0]
         zero, one = (kc.Literal(n, kc.VectorType(U32)) for n in (0, 1))
         again = k.declare("again", kc.Literal(True, kc.TRUTH))
@@ -112,7 +116,7 @@ class Cells:
                 k.assign(again, kc.Literal(False, kc.TRUTH))
 
     def _while_locked(
-        self, k: KernelBuilder, places: Sequence[Place], values: Values
+        self, k: KernelBuilder, places: Sequence[CellAddress], values: CellValues
     ) -> None:
         """If the operator fails the lock must be given back all the same."""
         before, label = k.fail_label, str(k.names.fresh("unlock"))
@@ -180,7 +184,7 @@ def from_word(word: kc.Expression, type_: ScalarType) -> kc.Expression:
 
 
 def _pack(
-    values: Values, types: Sequence[ScalarType], word: ScalarType
+    values: CellValues, types: Sequence[ScalarType], word: ScalarType
 ) -> kc.Expression:
     shift, packed = 0, None
     for value, type_ in zip(values, types, strict=True):

@@ -22,7 +22,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType, Type, array_of, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
-from minifut.lowering.threads.builder import KernelBuilder, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
 
@@ -99,7 +99,7 @@ def value_types(operators: tuple[SegBinOp, ...]) -> list[Type]:
 # --- accumulators ---------------------------------------------------------------------
 
 
-def returned(k: KernelBuilder, body: KernelBody) -> list[Value]:
+def returned(k: KernelBuilder, body: KernelBody) -> list[LoweredValue]:
     """The values that the body, just lowered, returns."""
     values = []
     for result in body.result:
@@ -114,7 +114,7 @@ def neutral_at(k: KernelBuilder, atom: core.Atom, at: tuple[Size, ...]) -> Any:
     return value.row(at) if isinstance(value, Array) and at else value
 
 
-Place: TypeAlias = kc.Variable | kc.Register | Array
+AccumulatorPlace: TypeAlias = kc.Variable | kc.Register | Array
 
 
 class Accumulators:
@@ -125,15 +125,15 @@ class Accumulators:
         self,
         k: KernelBuilder,
         operators: tuple[SegBinOp, ...],
-        given: list[list[Place]] | None = None,
+        given: list[list[AccumulatorPlace]] | None = None,
     ) -> None:
         self.k = k
         self.operators = operators
-        self.places: list[list[Place]] = given or []
+        self.places: list[list[AccumulatorPlace]] = given or []
         if given is not None:
             return
         for operator in operators:
-            places: list[Place] = []
+            places: list[AccumulatorPlace] = []
             for type_ in operator.operator.results:
                 whole = array_of(type_, operator.shape)
                 if isinstance(whole, ScalarType):
@@ -145,7 +145,7 @@ class Accumulators:
             self.places.append(places)
 
     @property
-    def all_places(self) -> list[Place]:
+    def all_places(self) -> list[AccumulatorPlace]:
         """The places of all operators in order."""
         return [place for places in self.places for place in places]
 
@@ -173,7 +173,9 @@ class Accumulators:
             if target is not None:
                 self.k.write(target, at, place)
 
-    def combine(self, values: Sequence[Value], reassociate: bool = False) -> None:
+    def combine(
+        self, values: Sequence[LoweredValue], reassociate: bool = False
+    ) -> None:
         """Each becomes `running op value`."""
         groups = divided(values, map(len, self.places))
         for operator, places, mine in zip(
@@ -193,7 +195,7 @@ def fill(k: KernelBuilder, place: Array, atom: core.Atom, vectorised: int) -> No
 
 
 def fill_with(
-    k: KernelBuilder, place: Array, shape: tuple[Size, ...], value: Value
+    k: KernelBuilder, place: Array, shape: tuple[Size, ...], value: LoweredValue
 ) -> None:
     """The value, a scalar or a row, at all indices of a shape."""
     k.each(shape, lambda at: k.write(place, at, value))
@@ -202,8 +204,8 @@ def fill_with(
 def combine_into(
     k: KernelBuilder,
     operator: SegBinOp,
-    places: list[Place],
-    values: Sequence[Value],
+    places: list[AccumulatorPlace],
+    values: Sequence[LoweredValue],
 ) -> None:
     """`places = places op values`, elementwise where the operator is vectorised."""
     if not operator.shape:
@@ -228,7 +230,9 @@ def combine_into(
     k.each(first.shape[: len(operator.shape)], visit)
 
 
-def replace_all(k: KernelBuilder, places: list[Place], results: list[Value]) -> None:
+def replace_all(
+    k: KernelBuilder, places: list[AccumulatorPlace], results: list[LoweredValue]
+) -> None:
     """Parallel assignment: the new values may refer to the places themselves."""
     names = {_variable(p) for p in places if not isinstance(p, Array)}
     memories = {p.memory for p in places if isinstance(p, Array)}

@@ -16,8 +16,7 @@ from minifut.ir.core import Constant
 from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.scalar_opencl import constant_text, memory_type, register_type, spelling
 from minifut.ir.scalars import Operator
-from minifut.ir.sizes import Atom as SizeAtom
-from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expressions import FENCES
@@ -126,7 +125,7 @@ class ExpressionPrinter:
         """A size as a C expression, in parentheses where needed."""
         return size.text(self.size_atom, _long)
 
-    def size_atom(self, atom: SizeAtom) -> str:
+    def size_atom(self, atom: SizeFactor) -> str:
         match atom:
             case Name():
                 return self.names.text(atom)

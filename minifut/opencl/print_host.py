@@ -24,8 +24,7 @@ from dataclasses import field, replace
 from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.node import mutable
-from minifut.ir.sizes import Atom as SizeAtom
-from minifut.ir.sizes import Extreme, Quotient, Size
+from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.host.operators import host_text
@@ -105,7 +104,7 @@ class HostPrinter:
         """A size as a Python expression."""
         return size.text(self.size_atom, str)
 
-    def size_atom(self, atom: SizeAtom) -> str:
+    def size_atom(self, atom: SizeFactor) -> str:
         match atom:
             case Name():
                 return self.name(atom)

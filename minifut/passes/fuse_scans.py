@@ -52,7 +52,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Decline, Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
-Fold: TypeAlias = SegScan | SegRed
+ScanOrReduction: TypeAlias = SegScan | SegRed
 UPDATES = (core.Update, core.Apply, WithAcc, kernels.WriteReturns, kernels.SegHist)
 
 
@@ -200,7 +200,9 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     above = list(dict.fromkeys(context.definitions.values()))
     near = [s for s in above if _is_member(s.exp, exp) or is_scalar_code([s])]
     chain = needed_for(free_names(exp.body), near)
-    members = [s for s in chain if isinstance(s.exp, Fold) and not _feeds(s, chain)]
+    members = [
+        s for s in chain if isinstance(s.exp, ScanOrReduction) and not _feeds(s, chain)
+    ]
     if not any(isinstance(s.exp, SegScan) for s in members):
         return None
     if not is_scalar_code(exp.body.statements):
@@ -226,7 +228,7 @@ def _scatters(exp: SegMap) -> bool:
 
 def _is_member(exp: object, consumer: SegMap) -> bool:
     return (
-        isinstance(exp, Fold)
+        isinstance(exp, ScanOrReduction)
         and exp.level == GRID
         and exp.space.sizes == consumer.space.sizes
         and is_scalar_code(exp.body.statements)
@@ -239,7 +241,9 @@ def _feeds(fold: Stm, statements: Sequence[Stm]) -> bool:
     """Whether the results of a fold, not what it maps, lead to another one's."""
     count = sum(len(o.neutral) for o in getattr(fold.exp, "operators", ()))
     folded = replace(fold, pattern=fold.pattern[:count])
-    return any(isinstance(s.exp, Fold) for s in tainted_by([folded], statements))
+    return any(
+        isinstance(s.exp, ScanOrReduction) for s in tainted_by([folded], statements)
+    )
 
 
 @mutable

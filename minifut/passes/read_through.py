@@ -18,82 +18,25 @@ same element), and nothing before the last of them overwrites what the move read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from minifut.analysis.in_place import may_overwrite
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Copy,
-    DimSlice,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    Rearrange,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Copy, Index, Iota, Program, Rearrange, Stm
 from minifut.ir.node import immutable, replace, same_or
-from minifut.ir.scalar_table import OperatorCost
-from minifut.ir.scalars import operator_cost
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import (
-    contains,
-    free_names,
-    map_children,
-    rename,
-    used_names,
-    walk,
-)
-from minifut.ir.types import I64, ArrayType, ScalarType, shape_of
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.traverse import contains, free_names, map_children, walk
+from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
+from minifut.passes.moves import Move, readable_moves
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.simplify.driver import simplify
-from minifut.rewrite.trace import Trace
+from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.trace import Derivation, Trace
 
-MOST = 16
-"""statements that find the place of an element"""
-FEW = 32
-"""points of a SOAC around a reader that does not count as one"""
-NOTHING = Lambda((), Body((), ()), ())
-
-
-@immutable
-class Move:
-    """Result `position` of a move, at the indices `places` of some dimensions, with the
-    others in the order of `free`. Dimensions count from -1, the innermost, outwards."""
-
-    exp: Screma
-    position: int
-    free: tuple[int, ...]
-    places: tuple[tuple[int, Atom], ...] = ()
-
-    def at(self, places: Sequence[Any]) -> Move:
-        found = tuple(zip(self.free, places, strict=False))
-        free = self.free[len(places) :]
-        return Move(self.exp, self.position, free, (*self.places, *found))
-
-    def rearranged(self, permutation: tuple[int, ...]) -> Move:
-        free = _permuted(self.free, permutation)
-        return Move(self.exp, self.position, free, self.places)
-
-    def element(self, build: Builder) -> Name:
-        """The element, or the row of inner dimensions, that it is."""
-        places = [place for _, place in sorted(self.places, key=lambda known: known[0])]
-        return element(build, self.exp, self.position, places)
-
-
-def _permuted(free: tuple[int, ...], permutation: tuple[int, ...]) -> tuple[int, ...]:
-    return (*(free[p] for p in permutation), *free[len(permutation) :])
+NO_MOVE = Declined("the array is no move")
 
 
 def read_through(
@@ -101,26 +44,37 @@ def read_through(
 ) -> Program:
     """The program without moves of which only elements are read. What reads one may be
     a move itself."""
-    changed, before = _read_moves(program, names), program
+    changed, before = _read_moves(program, names, trace), program
     while changed is not before:
         before = simplify(changed, names)
-        changed = _read_moves(before, names)
+        changed = _read_moves(before, names, trace)
     if changed is program:
         return program
     return simplify(remove_checks(changed, names, trace), names)
 
 
-def _read_moves(program: Program, names: NameSource) -> Program:
+def _read_moves(program: Program, names: NameSource, trace: Trace | None) -> Program:
     if not contains(program, Screma):
         return program
     scope = cache(lambda: scope_of(program))
     iotas = cache(lambda: _iotas(program))
+    derivation = None if trace is None else Derivation(trace, declined=False)
 
     def inside(node: Any) -> Any:
         if isinstance(node, Stm) and not contains(node, Screma):
             return node
         node = map_children(node, inside)
-        return _without_moves(node, iotas, names, scope) if type(node) is Body else node
+        return without_moves(node) if type(node) is Body else node
+
+    def without_moves(body: Body) -> Body:
+        for at, statement in enumerate(body.statements, 1):
+            rest = Body(body.statements[at:], body.result)
+            moves = readable_moves(statement, rest, iotas)
+            if moves:
+                context = MoveContext(names, scope(), moves, derivation)
+                read = without_moves(_Reads(context, moves).body(rest))
+                return Body((*body.statements[:at], *read.statements), read.result)
+        return body
 
     functions = same_or([inside(f) for f in program.functions], program.functions)
     return replace(program, functions=functions)
@@ -135,215 +89,148 @@ def _iotas(program: Program) -> set[Name]:
     }
 
 
-def _without_moves(
-    body: Body,
-    iotas: Callable[[], set[Name]],
-    names: NameSource,
-    scope: Callable[[], Scope],
-) -> Body:
-    """The body without the moves of which only elements are read."""
-    at = 0
-    while at < len(body.statements):
-        statement = body.statements[at]
-        at += 1
-        exp = statement.exp
-        if not isinstance(exp, Screma) or statement.attributes:
-            continue
-        if not is_move(exp, iotas):
-            continue
-        rest = Body(body.statements[at:], body.result)
-        moves = {}
-        for position, bound in enumerate(statement.pattern):
-            rank = len(shape_of(bound.type))
-            free = tuple(range(-rank, 0))
-            stays = _stays_readable(statement, bound, rest)
-            if stays and reads_elements(bound, rest, rank, free):
-                moves[bound.name] = Move(exp, position, free)
-        if moves:
-            read = _Reader(names, scope(), moves).body(rest)
-            body = Body((*body.statements[:at], *read.statements), read.result)
-    return body
-
-
-# --- what is a move, and what reads it ----------------------------------------------
-
-
-def is_move(exp: Screma, iotas: Callable[[], set[Name]]) -> bool:
-    """Whether it is a nest of maps that only finds elements of other arrays."""
-    function = exp.function
-    *before, last = function.body.statements or (None,)
-    if not exp.is_map or last is None or len(before) >= MOST:
-        return False
-    if not all(map(_finds_place, before)):
-        return False
-    results = set(function.body.result)
-    if isinstance(last.exp, Screma):
-        return {p.name for p in last.pattern} == results and is_move(last.exp, iotas)
-    loaded = {
-        s.pattern[0].name
-        for s in function.body.statements
-        if isinstance(s.exp, Index | Rearrange)
-    }
-    if not _finds_place(last) or not results <= loaded:
-        return False
-    if any(isinstance(type_, ArrayType) for type_ in function.results):
-        return True
-    inputs = zip(function.parameters, exp.arrays, strict=True)
-    given = (p for p, array in inputs if array not in iotas())
-    return loaded == results and all(isinstance(p.type, ArrayType) for p in given)
-
-
-def _finds_place(statement: Stm) -> bool:
-    exp = statement.exp
-    if isinstance(exp, ScalarOp):
-        return operator_cost(exp.operator) is not OperatorCost.FUNCTION
-    return isinstance(exp, Index | Rearrange | SizeExp)
-
-
-def _stays_readable(move: Stm, bound: Param, rest: Body) -> bool:
-    """Whether nothing overwrites what the move reads while its result is needed."""
-    uses = [n for n, s in enumerate(rest.statements) if bound.name in free_names(s)]
-    sources = free_names(move.exp)
-    return not any(
-        isinstance(node, Stm) and not sources.isdisjoint(may_overwrite(node))
-        for statement in rest.statements[: max(uses, default=-1) + 1]
-        for node in walk(statement)
-    )
-
-
-def reads_elements(
-    array: Param, body: Body, levels: int, free: tuple[int, ...]
-) -> bool:
-    """Whether the body only reads elements of the array, each reader in at most so many
-    SOACs and loops of the body. `free` are the dimensions of the move that the array
-    has left."""
-    if array.name in body.result:
-        return False
-    for at, statement in enumerate(body.statements, 1):
-        rest = Body(body.statements[at:], body.result)
-        uses = array.name in free_names(statement)
-        if uses and not _reads_elements(array, statement, rest, levels, free):
-            return False
-    return True
-
-
-def _reads_elements(
-    array: Param, statement: Stm, rest: Body, levels: int, free: tuple[int, ...]
-) -> bool:
-    """The same of a statement; the rest of the body may read rows that it takes."""
-    exp = statement.exp
-    match exp:
-        case Index(_, places):
-            if any(isinstance(place, DimSlice) for place in places):
-                return False
-            (row,) = statement.pattern
-            free = free[len(places) :]
-            if free and not rest.statements and rest.result == (row.name,):
-                return len(free) <= levels and free == tuple(range(-len(free), 0))
-            return not free or reads_elements(row, rest, levels, free)
-        case Rearrange(permutation, _):
-            (view,) = statement.pattern
-            return reads_elements(view, rest, levels, _permuted(free, permutation))
-        case If(_, then, otherwise):
-            return all(
-                reads_elements(array, b, levels, free) for b in (then, otherwise)
-            )
-        case Loop(_, initial, _, body):
-            if array.name in initial or levels < 1:
-                return False
-            return reads_elements(array, body, levels - 1, free)
-        case Screma() | Scatter() | Hist():
-            others = replace(exp, arrays=(), function=NOTHING)
-            width = exp.width.as_constant
-            levels -= width is None or width > FEW
-            if array.name in used_names(others) or levels < 0:
-                return False
-            body = exp.function.body
-            pairs = zip(exp.function.parameters, exp.arrays, strict=True)
-            rows = [p for p, taken in pairs if taken == array.name]
-            return reads_elements(array, body, levels, free) and all(
-                isinstance(row.type, ScalarType)
-                or reads_elements(row, body, levels, free[1:])
-                for row in rows
-            )
-    return False
-
-
-# --- reading through ------------------------------------------------------------------
-
-
 @immutable
-class _Reader:
-    """Replaces reads of what is `known` as a move; rows that are taken of it are known
-    from then on."""
+class MoveContext:
+    """What is known as a move where a statement is."""
 
     names: NameSource
     scope: Scope
-    known: dict[Name, Move]
+    moves: Mapping[Name, Move]
+    derivation: Derivation | None = None
+    emitted: tuple[Stm, ...] = ()
+
+    def builder(self, statement: Stm) -> Builder:
+        """A builder whose statements carry the location of this one."""
+        return Builder(self.names, self.scope, statement.location)
+
+
+@rule(Index)
+def read_element_of_move(statement: Stm, context: MoveContext) -> Outcome:
+    r"""Compute an element of a move, or a row that is a result, where it is read.
+
+    before:
+        given (n: i64, xs: [n]f32, i: i64)
+        let last: i64 = sub_i64(n, 1i64)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
+          let k: i64 = sub_i64(last, j)
+          let x: f32 = xs[k]
+          return x
+        })
+        let y: f32 = ys[i]
+        return y
+    after:
+        let last: i64 = sub_i64(n, 1i64)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let j: i64 = is[i]
+        let k: i64 = sub_i64(last, j)
+        let x: f32 = xs[k]
+        let y: f32 = x
+    declines: the array is no move
+        given (n: i64, xs: [n]f32, i: i64)
+        let y: f32 = xs[i]
+    """
+    exp = statement.exp
+    assert isinstance(exp, Index)
+    if exp.array not in context.moves:
+        return NO_MOVE
+    build = context.builder(statement)
+    read = context.moves[exp.array].at(exp.slice).element(build)
+    build.append(replace(statement, exp=Copy(read)))
+    return tuple(build.statements)
+
+
+@rule(SOAC_EXPRESSIONS)
+def take_positions(statement: Stm, context: MoveContext) -> Outcome:
+    r"""Give a SOAC the positions of elements of a move in place of the elements.
+
+    before:
+        given (n: i64, xs: [n]f32)
+        let last: i64 = sub_i64(n, 1i64)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
+          let k: i64 = sub_i64(last, j)
+          let x: f32 = xs[k]
+          return x
+        })
+        let zs: [n]f32 = map(n, (ys), \(y: f32) -> (f32) {add_f32(y, 1f32)})
+        return ys, zs
+    after:
+        let last: i64 = sub_i64(n, 1i64)
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
+          let k: i64 = sub_i64(last, j)
+          let x: f32 = xs[k]
+          return x
+        })
+        let js: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let zs: [n]f32 = map(n, (js), \(i: i64) -> (f32) {
+          let y: f32 = ys[i]
+          let z: f32 = add_f32(y, 1f32)
+          return z
+        })
+    declines: the array is no move
+        given (n: i64, xs: [n]f32)
+        let zs: [n]f32 = map(n, (xs), \(y: f32) -> (f32) {add_f32(y, 1f32)})
+    """
+    exp: Any = statement.exp
+    if context.moves.keys().isdisjoint(exp.arrays):
+        return NO_MOVE
+    build = context.builder(statement)
+    arrays, parameters, reads = [], [], []
+    for parameter, array in zip(exp.function.parameters, exp.arrays, strict=True):
+        if array in context.moves:
+            (position,) = build.parameters((I64,), "i")
+            reads.append(Stm((parameter,), Index(array, (position.name,))))
+            array, parameter = build.iota(exp.width), position
+        arrays.append(array)
+        parameters.append(parameter)
+    body = replace(
+        exp.function.body, statements=(*reads, *exp.function.body.statements)
+    )
+    function = replace(exp.function, parameters=tuple(parameters), body=body)
+    made = replace(exp, arrays=tuple(arrays), function=function)
+    return (*build.statements, replace(statement, exp=made))
+
+
+@immutable
+class _Reads:
+    """Rewrites all reads of the moves that the context knows; rows and views that are
+    taken of one are known from then on."""
+
+    context: MoveContext
+    moves: dict[Name, Move]
 
     def body(self, body: Body) -> Body:
         made: list[Stm] = []
         for statement in body.statements:
             made += self.statement(statement, body.result)
-        return Body(tuple(made), body.result)
+        return replace(body, statements=same_or(made, body.statements))
 
     def statement(self, statement: Stm, result: tuple[Atom, ...]) -> tuple[Stm, ...]:
-        exp: Any = statement.exp
-        if self.known.keys().isdisjoint(free_names(exp)):
+        exp = statement.exp
+        if self.moves.keys().isdisjoint(free_names(exp)):
             return (statement,)
-        build = Builder(self.names, self.scope, statement.location)
         if isinstance(exp, Rearrange):
-            move = self.known[exp.array].rearranged(exp.permutation)
-            self.known[statement.pattern[0].name] = move
-        elif isinstance(exp, Index):
-            move = self.known[exp.array].at(exp.slice)
+            move = self.moves[exp.array].rearranged(exp.permutation)
+            self.moves[statement.pattern[0].name] = move
+            return ()
+        if isinstance(exp, Index):
             (bound,) = statement.pattern
             if isinstance(bound.type, ArrayType) and bound.name not in result:
-                self.known[bound.name] = move
+                self.moves[bound.name] = self.moves[exp.array].at(exp.slice)
                 return ()
-            build.append(replace(statement, exp=Copy(move.element(build))))
-        elif isinstance(exp, SOAC_EXPRESSIONS):
-            build.append(replace(statement, exp=self.combinator(build, exp)))
-        else:
-            build.append(replace(statement, exp=map_children(exp, self.node)))
-        return tuple(build.statements)
+            read: tuple[Stm, ...] = read_element_of_move(statement, self.context)
+            return read
+        before: list[Stm] = []
+        if isinstance(exp, SOAC_EXPRESSIONS):
+            outcome = take_positions(statement, self.context)
+            if isinstance(outcome, tuple):
+                *before, statement = outcome
+        inside = map_children(statement.exp, self.node)
+        return (*before, replace(statement, exp=inside))
 
     def node(self, node: Any) -> Any:
-        return self.body(node) if isinstance(node, Body) else node
-
-    def combinator(self, build: Builder, exp: Any) -> Any:
-        """A SOAC that takes the positions of elements instead of the elements."""
-        function = exp.function
-        arrays, parameters, before = [], [], build.nested()
-        for parameter, array in zip(function.parameters, exp.arrays, strict=True):
-            move = self.known.get(array)
-            if move is None:
-                arrays.append(array)
-                parameters.append(parameter)
-                continue
-            arrays.append(build.iota(exp.width))
-            (position,) = build.parameters((I64,), "i")
-            parameters.append(position)
-            taken = Index(array, (position.name,))
-            before.extend(self.statement(Stm((parameter,), taken), ()))
-        inner = self.body(function.body)
-        body = Body((*before.statements, *inner.statements), inner.result)
-        function = Lambda(tuple(parameters), body, function.results)
-        return replace(exp, arrays=tuple(arrays), function=function)
-
-
-def element(build: Builder, exp: Screma, position: int, places: Sequence[Atom]) -> Name:
-    """A result of a nest of maps at these places: what its functions give there."""
-    place, *rest = places
-    function = exp.function
-    pairs = zip(function.parameters, exp.arrays, strict=True)
-    known: dict[Name, Atom] = {p.name: build.index(a, place) for p, a in pairs}
-    body = rename(function.body, build.names, known)
-    result = body.result[position]
-    assert isinstance(result, Name)
-    for statement in body.statements:
-        if rest and isinstance(statement.exp, Screma):
-            made = [bound.name for bound in statement.pattern]
-            return element(build, statement.exp, made.index(result), rest)
-        build.append(statement)
-    return build.index(result, *rest) if rest else result
+        return (
+            self.body(node) if isinstance(node, Body) else map_children(node, self.node)
+        )

@@ -18,7 +18,7 @@ from minifut.ir.soacs import Screma
 from minifut.ir.types import AccType
 from minifut.names import Name
 
-Apply: TypeAlias = Callable[[Builder, Lambda, Sequence[Atom]], Sequence[Atom]]
+ApplyOperator: TypeAlias = Callable[[Builder, Lambda, Sequence[Atom]], Sequence[Atom]]
 """emits a function of these arguments; gives the results"""
 
 
@@ -67,7 +67,7 @@ def write_out(
     build: Builder,
     soac: Screma,
     elements: Callable[[int], Sequence[Atom]],
-    apply: Apply,
+    apply: ApplyOperator,
 ) -> list[Exp]:
     """The results of a map or redomap of known width, whose points are emitted one
     after the other: `elements` gives those of the inputs at a point. More than a few
@@ -90,7 +90,10 @@ def write_out(
 
 
 def _folded(
-    build: Builder, operator: Lambda, rows: Sequence[tuple[Atom, ...]], apply: Apply
+    build: Builder,
+    operator: Lambda,
+    rows: Sequence[tuple[Atom, ...]],
+    apply: ApplyOperator,
 ) -> tuple[Atom, ...]:
     """What the operator makes of some operands, half of them apart."""
     if len(rows) == 1:

@@ -40,24 +40,58 @@ from minifut.ir.traverse import map_children
 from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.simplify.loops import UNROLL
+from minifut.rewrite.context import StatementContext
+from minifut.rewrite.rule import Declined, Outcome, rule
 
 SMALL = 16
 """elements of the array"""
 LARGEST = 512
 """statements that are written out"""
 TOO_MANY = LARGEST + 1
-Known: TypeAlias = dict[Name, Constant]
+NO_ARRAY = Declined("no small array is passed on")
+NOT_KNOWN = Declined("an element is at a place that depends on data, or the rounds do")
+Constants: TypeAlias = dict[Name, Constant]
 
 
-def mark_short_loops(statement: Stm) -> Stm:
-    """The statement with `#[unroll]` if it is such a loop, and then on inner ones."""
+@rule(Loop)
+def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
+    """Mark a loop of few rounds over a small array, and those in it, to be written out.
+
+    before:
+        given (x: i32, xs: [3]i32)
+        let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
+          let j: i64 = add_i64(i, 1i64)
+          let z: i32 = zs[i]
+          let us: [3]i32 = zs with [j] = z
+          return us
+        }
+    after:
+        #[unroll] let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
+          let j: i64 = add_i64(i, 1i64)
+          let z: i32 = zs[i]
+          let us: [3]i32 = zs with [j] = z
+          return us
+        }
+    declines: an element is at a place that depends on data, or the rounds do
+        given (k: i64, xs: [3]i32)
+        let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
+          let z: i32 = zs[k]
+          let us: [3]i32 = zs with [i] = z
+          return us
+        }
+    declines: no small array is passed on
+        given (x: i32)
+        let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}
+    """
     exp = statement.exp
-    if not isinstance(exp, Loop) or not any(map(_is_small, exp.parameters)):
-        return statement
+    assert isinstance(exp, Loop)
+    if UNROLL in statement.attributes:
+        return None
+    if not any(map(_is_small, exp.parameters)):
+        return NO_ARRAY
     if _written_out(exp, {}, set()) > LARGEST:
-        return statement
-    marked: Stm = _marked(statement)
-    return marked
+        return NOT_KNOWN
+    return (_marked(statement),)
 
 
 def _is_small(bound: Param) -> bool:
@@ -73,7 +107,7 @@ def _marked(node: Any) -> Any:
     return node
 
 
-def _written_out(exp: object, known: Known, own: set[Name]) -> int:
+def _written_out(exp: object, known: Constants, own: set[Name]) -> int:
     """The number of statements as which an expression is written out, given some
     scalars and the arrays that loops pass on (`own`); more than `LARGEST` if it cannot
     be, or if a place in such an array is not known even then."""
@@ -102,7 +136,7 @@ def _written_out(exp: object, known: Known, own: set[Name]) -> int:
     return TOO_MANY if isinstance(exp, (Loop, *SOAC_EXPRESSIONS)) else 1
 
 
-def _weight(body: Body, known: Known, own: set[Name]) -> int:
+def _weight(body: Body, known: Constants, own: set[Name]) -> int:
     total = 0
     known, own = dict(known), set(own)
     for statement in body.statements:
@@ -123,5 +157,5 @@ def _weight(body: Body, known: Known, own: set[Name]) -> int:
     return total
 
 
-def _value(atom: Atom, known: Known) -> Constant | None:
+def _value(atom: Atom, known: Constants) -> Constant | None:
     return atom if isinstance(atom, Constant) else known.get(atom)

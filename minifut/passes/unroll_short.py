@@ -41,6 +41,7 @@ from minifut.ir.core import (
     Index,
     Iota,
     Lambda,
+    Loop,
     Program,
     Rearrange,
     Reshape,
@@ -52,7 +53,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import map_children, rename, walk
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
-from minifut.passes.short_loops import mark_short_loops
+from minifut.passes.short_loops import mark_short_loop
 from minifut.passes.unroll_nests import (
     FEW,
     LARGEST,
@@ -105,6 +106,14 @@ def unroll_short(
                 known[new.pattern[0].name] = new
         return outcome
 
+    def marked(statement: Stm) -> Stm:
+        """The statement, marked to be written out if it is a short loop."""
+        if isinstance(statement.exp, Loop):
+            outcome = mark_short_loop(statement, context)
+            if isinstance(outcome, tuple):
+                (statement,) = outcome
+        return statement
+
     def table(statement: Stm, body: Body, most: int | None) -> tuple[Stm, ...] | None:
         """A nest whose elements the body requires; on the host, of literals alone."""
         exp = statement.exp
@@ -125,7 +134,7 @@ def unroll_short(
         if not isinstance(node, Body):
             return map_children(node, lambda child: inside(child, most))
         made: list[Stm] = []
-        for statement in map(mark_short_loops, node.statements):
+        for statement in map(marked, node.statements):
             outcome = table(statement, node, most) or unrolled(statement, most)
             if outcome is None:
                 changed = inside(statement, most)

@@ -27,7 +27,7 @@ from minifut.lowering.host.free_memory import free_memory
 from minifut.lowering.index_functions import Array
 from minifut.lowering.program import ProgramBuilder
 from minifut.lowering.threads.arena import Arena, arena_of
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.names import Name
 from minifut.passes.sequentialise import sequentialise_all
 
@@ -200,7 +200,9 @@ def _keep_arguments(k: SequentialBuilder, function: core.Function) -> None:
             k.bind(parameter.name, made)
 
 
-def _leave(k: SequentialBuilder, value: Value) -> Array | tuple[Arena, kc.Expression]:
+def _leave(
+    k: SequentialBuilder, value: LoweredValue
+) -> Array | tuple[Arena, kc.Expression]:
     """A scalar in a memory of its own, or an array at an offset in its arena."""
     if not isinstance(value, Array):
         made = k.host.allocate(value.type.scalar, (), "result")

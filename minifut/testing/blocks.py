@@ -58,7 +58,7 @@ class FailsWith:
     regex: str
 
 
-Input: TypeAlias = ValuesText | ValuesFile | RandomValues | ScriptValues
+CaseInput: TypeAlias = ValuesText | ValuesFile | RandomValues | ScriptValues
 Output: TypeAlias = ValuesText | ValuesFile | FailsWith | Literal["auto", "any"]
 
 
@@ -68,7 +68,7 @@ class RunCase:
 
     name: str
     tags: tuple[str, ...]
-    input: Input
+    input: CaseInput
     output: Output
     line: int
     is_named: bool = False
@@ -257,7 +257,7 @@ def _read_case(cursor: _Cursor) -> RunCase | None:
     return RunCase(_case_name(given), tags, given, output, line)
 
 
-def _read_input(cursor: _Cursor, tags: tuple[str, ...]) -> Input:
+def _read_input(cursor: _Cursor, tags: tuple[str, ...]) -> CaseInput:
     path = cursor.accept(r"@\s*(\S+)\s*")
     if "script" in tags:
         return ScriptValues(path[1] if path else cursor.braces(), path is not None)
@@ -278,7 +278,7 @@ def _read_output(cursor: _Cursor) -> Output:
     return ValuesFile(path[1]) if path else ValuesText(cursor.braces())
 
 
-def _case_name(given: Input) -> str:
+def _case_name(given: CaseInput) -> str:
     match given:
         case ValuesFile(path):
             return path.removesuffix(".gz")

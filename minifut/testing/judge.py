@@ -9,7 +9,7 @@ from typing import Any
 from minifut.errors import CompileError, ProgramError, UsageError, counted
 from minifut.program import EntryPoint, Program
 from minifut.testing.blocks import (
-    Input,
+    CaseInput,
     RandomValues,
     ScriptValues,
     ValuesFile,
@@ -44,7 +44,7 @@ def random_values(given: RandomValues) -> list[Value]:
     return found
 
 
-def announced_bytes(given: Input) -> int:
+def announced_bytes(given: CaseInput) -> int:
     """The size of random values, which is known before they are made; else 0."""
     if not isinstance(given, RandomValues):
         return 0
@@ -53,7 +53,7 @@ def announced_bytes(given: Input) -> int:
 
 
 def case_arguments(
-    program: Program, entry: EntryPoint, given: Input, folder: Path
+    program: Program, entry: EntryPoint, given: CaseInput, folder: Path
 ) -> list[Any]:
     """The arguments that an input stands for; files are looked for in the folder."""
     match given:

@@ -14,11 +14,11 @@ import numpy as np
 from minifut.errors import UsageError
 from minifut.values.types import DTYPES, ShapedType, Value, limited
 
-Bounds = Mapping[str, tuple[float, float]]
+RandomBounds = Mapping[str, tuple[float, float]]
 
 
 def random_value(
-    type_: ShapedType, seed: int = 1, bounds: Bounds | None = None
+    type_: ShapedType, seed: int = 1, bounds: RandomBounds | None = None
 ) -> Value:
     """One value; equal arguments give equal values."""
     generator = np.random.default_rng(seed)

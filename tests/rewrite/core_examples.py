@@ -31,13 +31,14 @@ from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.builder import Builder
-from minifut.ir.core import Body, Param, Stm
+from minifut.ir.core import Body, Iota, Param, Stm
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse
 from minifut.ir.printer import show
 from minifut.ir.scope import Scope, add_parameters, scope_of
+from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, size_names, walk
 from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.names import Name
@@ -48,6 +49,8 @@ from minifut.passes.flatten.judgement import leave
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.flatten.versions import choose_versions
+from minifut.passes.moves import Move, is_move
+from minifut.passes.read_through import MoveContext
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.short_circuit.rules import PlaceContext
 from minifut.rewrite.context import StatementContext
@@ -138,6 +141,9 @@ def outcome_of(rule: Rule, example: Statements) -> tuple[Stm, ...] | Declined | 
         unneeded = visible - needed
         place = PlaceContext(names, scope, facts, definitions, needed, own, unneeded)
         outcome = rule(last, place)
+    elif rule.module == MoveContext.__module__:
+        moves = readable_moves_of(above)
+        outcome = rule(last, MoveContext(names, scope, moves))
     else:
         outcome = rule(last, context)
     if not isinstance(outcome, tuple):
@@ -179,6 +185,17 @@ def _flattened(
     nest = NestContext(build, known, *inner, VersionNames())
     outcome = rule(read_judgement(statement), nest)
     return tuple(build.statements) if outcome == EMITTED else outcome
+
+
+def readable_moves_of(statements: list[Stm]) -> dict[Name, Move]:
+    """All moves among some statements, as if nothing but reads followed."""
+    iotas = {s.pattern[0].name for s in statements if isinstance(s.exp, Iota)}
+    return {
+        bound.name: Move(s.exp, position, tuple(range(-len(shape_of(bound.type)), 0)))
+        for s in statements
+        if isinstance(s.exp, Screma) and is_move(s.exp, lambda: iotas)
+        for position, bound in enumerate(s.pattern)
+    }
 
 
 def _with_facts(context: StatementContext) -> FactContext:

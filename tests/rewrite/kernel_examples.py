@@ -36,9 +36,9 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.context import (
+    KernelOutcome,
     LoopContext,
     NotVectorisable,
-    Outcome,
 )
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.operators import Fold, PointCode
@@ -123,12 +123,12 @@ def _fold(
     return Fold(lambda: code, (total.variable,), *ends, start, commutes)
 
 
-def outcome_of(rule: Rule, written: Written) -> Outcome:
+def outcome_of(rule: Rule, written: Written) -> KernelOutcome:
     """What the rule makes of the last statement."""
     assert written.statement is not None
     if not written.lanes:
         site = LoopContext(written.builder, (WIDTH,))
-        outcome: Outcome = rule(written.fold or written.statement, site)
+        outcome: KernelOutcome = rule(written.fold or written.statement, site)
         if outcome is None and isinstance(written.statement, kc.For):
             return _within(rule, written.statement, written.builder)
         return outcome
@@ -136,11 +136,11 @@ def outcome_of(rule: Rule, written: Written) -> Outcome:
     varying = find_varying(statements, [v.name for v in written.lanes])
     lanes = ExpressionVectoriser(WIDTH, varying)
     lifter = Vectoriser(written.builder, lanes, assigned(statements))
-    masked: Outcome = rule(written.statement, lifter)
+    masked: KernelOutcome = rule(written.statement, lifter)
     return masked
 
 
-def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> Outcome:
+def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> KernelOutcome:
     """A nest of four points in lanes, if the rule did part of it; else its refusal."""
     statement = Stm((), core.Copy(Constant(True, BOOL)))
     trace = Trace(declined=True)

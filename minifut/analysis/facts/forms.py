@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
-from minifut.ir.sizes import Atom, Monomial, Size
+from minifut.ir.sizes import Monomial, Size, SizeFactor
 from minifut.ir.types import ScalarType
 
 Form: TypeAlias = dict[Monomial, int]
-Range: TypeAlias = tuple[int, int]
+ValueRange: TypeAlias = tuple[int, int]
 
 CONSTANT: Monomial = ()
 
@@ -45,7 +45,7 @@ def number(value: int) -> Form:
     return {CONSTANT: value} if value else {}
 
 
-def of_atom(atom: Atom) -> Form:
+def of_atom(atom: SizeFactor) -> Form:
     """A name, or another atom of sizes."""
     return {(atom,): 1}
 
@@ -90,7 +90,7 @@ def constant_of(form: Form) -> int | None:
     return form[CONSTANT] if len(form) == 1 and CONSTANT in form else None
 
 
-def atoms_of(form: Form) -> Iterator[Atom]:
+def atoms_of(form: Form) -> Iterator[SizeFactor]:
     """The atoms that occur, with repetitions."""
     for monomial in form:
         yield from monomial
@@ -114,7 +114,7 @@ def tightened(form: Form) -> Form:
     return result
 
 
-def split(form: Form, atom: Atom) -> tuple[Form, Form] | None:
+def split(form: Form, atom: SizeFactor) -> tuple[Form, Form] | None:
     """`slope, rest` with `form = slope * atom + rest`; None if it is not linear in the
     atom."""
     slope: Form = {}
@@ -129,7 +129,7 @@ def split(form: Form, atom: Atom) -> tuple[Form, Form] | None:
     return slope, rest
 
 
-def replaced(form: Form, atom: Atom, value: Form) -> Form | None:
+def replaced(form: Form, atom: SizeFactor, value: Form) -> Form | None:
     """The form with a value in place of an atom, if it is linear in the atom."""
     parts = split(form, atom)
     return parts and combine(product(parts[0], value), 1, parts[1], 1)
@@ -145,7 +145,7 @@ def inequality(form: Form) -> str:
     return f"{less} <= {greater}"
 
 
-def type_range(type_: object) -> Range:
+def type_range(type_: object) -> ValueRange:
     """The values of an integer type."""
     assert isinstance(type_, ScalarType)
     if not type_.is_integer:

@@ -27,7 +27,7 @@ from minifut.analysis.facts.forms import (
     Fact,
     Form,
     Proof,
-    Range,
+    ValueRange,
     atoms_of,
     combine,
     difference,
@@ -41,7 +41,7 @@ from minifut.analysis.facts.open_conditions import OpenCondition, OpenConditions
 from minifut.ir import core
 from minifut.ir.core import Exp, Param, ScalarOp, Stm
 from minifut.ir.scope import Scope
-from minifut.ir.sizes import Atom, Monomial, Size, product
+from minifut.ir.sizes import Monomial, Size, SizeFactor, product
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
@@ -60,8 +60,8 @@ class Facts:
         self.types = types
         self.definitions: dict[Name, tuple[Exp, int]] = {}
         self.order: dict[Name, int] = {}
-        self.about: dict[Atom, list[Fact]] = {}
-        self.bounds: dict[Atom | Monomial, Range] = {}
+        self.about: dict[SizeFactor, list[Fact]] = {}
+        self.bounds: dict[SizeFactor | Monomial, ValueRange] = {}
         self.truths: dict[Name, bool] = {}
         self.open = OpenConditions()
         self.memo: dict[Any, Any] = {}
@@ -85,7 +85,7 @@ class Facts:
             self.open.entries, self.version = open_before, version_before
 
     def remembered(
-        self, what: str, atom: Atom, find: Callable[[Facts, Atom], list[T]]
+        self, what: str, atom: SizeFactor, find: Callable[[Facts, SizeFactor], list[T]]
     ) -> list[T]:
         """What was found for an atom, as long as no fact is added."""
         found, version = self.memo.get((what, atom), (None, None))
@@ -160,7 +160,7 @@ class Facts:
         self.learn(Fact(difference(width, number(1)), origin))
         self.resolve()
 
-    def learn(self, fact: Fact, new: Atom | None = None) -> None:
+    def learn(self, fact: Fact, new: SizeFactor | None = None) -> None:
         """A fact that holds until the end of the scope; it says nothing more of other
         atoms if it is of a `new` one."""
         form = fact.form
@@ -178,7 +178,7 @@ class Facts:
             if len(monomial) == 1 and abs(coefficient) == 1:
                 self.narrow(monomial[0], coefficient, form)
 
-    def restate(self, atom: Atom, form: Form) -> None:
+    def restate(self, atom: SizeFactor, form: Form) -> None:
         """What is known of an atom, said of the form that it has from now on: a sum may
         turn out not to wrap by what was assumed of it."""
         for fact in self.about.get(atom, ()):
@@ -189,7 +189,7 @@ class Facts:
         if low is not None and self.range_of_form(form)[0] < low:
             self.learn(Fact(difference(form, number(low)), "its range"))
 
-    def narrow(self, atom: Atom, coefficient: int, form: Form) -> None:
+    def narrow(self, atom: SizeFactor, coefficient: int, form: Form) -> None:
         """The range of an atom, by `form >= 0` and the ranges of the others."""
         low, high = self.range_of_atom(atom)
         rest = self.range_of_form({m: c for m, c in form.items() if m != (atom,)})
@@ -256,7 +256,7 @@ class Facts:
                 self.resolve()
                 return
 
-    def subjects(self, condition: core.Atom) -> frozenset[Atom]:
+    def subjects(self, condition: core.Atom) -> frozenset[SizeFactor]:
         """The atoms that a condition is about."""
         if not isinstance(condition, Name):
             return frozenset()
@@ -278,12 +278,12 @@ class Facts:
         exp, position = self.definitions.get(atom, (None, 0))
         return None if isinstance(exp, core.If | core.Loop) and position else exp
 
-    def range_of_atom(self, atom: Atom) -> Range:
+    def range_of_atom(self, atom: SizeFactor) -> ValueRange:
         """The least and greatest value of an atom of forms."""
         found = self.bounds.get(atom)
         return found if found is not None else ranges.range_of(self, atom)
 
-    def range_of_monomial(self, monomial: Monomial) -> Range:
+    def range_of_monomial(self, monomial: Monomial) -> ValueRange:
         """The least and greatest value of a product."""
         found = self.bounds.get(monomial)
         if found is not None:
@@ -298,7 +298,7 @@ class Facts:
             least, most = min(corners), max(corners)
         return least, most
 
-    def range_of_form(self, form: Form) -> Range:
+    def range_of_form(self, form: Form) -> ValueRange:
         """An interval that contains the values of a form."""
         low = high = form.get(CONSTANT, 0)
         for monomial, coefficient in form.items():
@@ -368,7 +368,7 @@ class Facts:
             else self.proves(combine(form, -1, number(1), -1))
         )
 
-    def range_of(self, atom: core.Atom) -> Range:
+    def range_of(self, atom: core.Atom) -> ValueRange:
         """The least and greatest value of an integer atom."""
         return self.range_of_form(self.form(atom))
 

@@ -28,7 +28,7 @@ from minifut.analysis.facts.forms import (
 )
 from minifut.ir import core
 from minifut.ir.core import Constant, ScalarOp
-from minifut.ir.sizes import Atom, Extreme, Quotient, Size
+from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 DEEPEST = 24
 """definitions within definitions that are examined"""
 
-Case: TypeAlias = tuple[
+ConditionalForm: TypeAlias = tuple[
     tuple[Fact, ...], tuple[tuple[core.Atom, bool], ...], Form | core.Atom
 ]
 """facts and conditions that hold, and the value that the name has then"""
@@ -208,7 +208,7 @@ def _integer(facts: Facts, atom: core.Atom) -> bool:
 # --- inequalities ---------------------------------------------------------------------
 
 
-def bounds_of(facts: Facts, atom: Atom) -> list[Fact]:
+def bounds_of(facts: Facts, atom: SizeFactor) -> list[Fact]:
     """What the definition of an atom says as inequalities."""
     match atom:
         case Extreme(operands, greatest):
@@ -328,7 +328,7 @@ BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {
 # --- alternatives ---------------------------------------------------------------------
 
 
-def cases_of(facts: Facts, atom: Atom) -> list[Case]:
+def cases_of(facts: Facts, atom: SizeFactor) -> list[ConditionalForm]:
     """The values that an atom may have, each with what holds then."""
     match atom:
         case Extreme(operands, greatest):
@@ -346,9 +346,9 @@ def cases_of(facts: Facts, atom: Atom) -> list[Case]:
     return []
 
 
-def _either(parts: list[Form], greatest: bool) -> list[Case]:
+def _either(parts: list[Form], greatest: bool) -> list[ConditionalForm]:
     sign = 1 if greatest else -1
-    cases: list[Case] = []
+    cases: list[ConditionalForm] = []
     for position, part in enumerate(parts):
         others = [other for at, other in enumerate(parts) if at != position]
         known = tuple(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from minifut.ir.node import immutable
-from minifut.ir.sizes import Atom
+from minifut.ir.sizes import SizeFactor
 from minifut.names import Name
 
 
@@ -19,7 +19,7 @@ class OpenCondition:
     condition: Name
     truth: bool
     origin: str
-    about: frozenset[Atom]
+    about: frozenset[SizeFactor]
     examined: int = -1
 
 
@@ -28,7 +28,7 @@ class OpenConditions:
 
     def __init__(self) -> None:
         self.entries: list[OpenCondition] = []
-        self.changed: dict[Atom, int] = {}
+        self.changed: dict[SizeFactor, int] = {}
         self.clock = 0
 
     def add(self, entry: OpenCondition) -> None:

@@ -30,7 +30,7 @@ from minifut.analysis.facts.forms import (
 )
 from minifut.ir import core
 from minifut.ir.core import Constant, ScalarOp
-from minifut.ir.sizes import Atom
+from minifut.ir.sizes import SizeFactor
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -107,12 +107,12 @@ class _Search:
             self.by_fact(fact, atom, slope, rest, sign, depth) for fact in bounds
         ) or self.by_cases(atom, slope, rest, depth)
 
-    def age(self, atom: Atom) -> int:
+    def age(self, atom: SizeFactor) -> int:
         """Greater for what was defined later; most for what is no name."""
         order = self.facts.order
         return order.get(atom, -1) if isinstance(atom, Name) else len(order)
 
-    def bounds_on(self, atom: Atom) -> list[Fact]:
+    def bounds_on(self, atom: SizeFactor) -> list[Fact]:
         known = self.facts.about.get(atom, [])
         made = self.facts.remembered("bounds", atom, meaning.bounds_of)
         if len(known) > MOST_FACTS:
@@ -125,14 +125,20 @@ class _Search:
         low, high = self.facts.range_of_form(slope)
         return 1 if low >= 0 else -1 if high <= 0 else 0
 
-    def bounds_from(self, fact: Fact, atom: Atom, sign: int) -> int:
+    def bounds_from(self, fact: Fact, atom: SizeFactor, sign: int) -> int:
         """The factor of the atom in a fact that bounds it on that side, or 0."""
         parts = split(fact.form, atom)
         by = None if parts is None else constant_of(parts[0])
         return by if by is not None and by * sign > 0 else 0
 
     def by_fact(
-        self, fact: Fact, atom: Atom, slope: Form, rest: Form, sign: int, depth: int
+        self,
+        fact: Fact,
+        atom: SizeFactor,
+        slope: Form,
+        rest: Form,
+        sign: int,
+        depth: int,
     ) -> bool:
         """The atom at its bound by a fact: what remains is a goal of its own."""
         by = self.bounds_from(fact, atom, sign)
@@ -147,7 +153,7 @@ class _Search:
         del self.used[mark:]
         return False
 
-    def by_cases(self, atom: Atom, slope: Form, rest: Form, depth: int) -> bool:
+    def by_cases(self, atom: SizeFactor, slope: Form, rest: Form, depth: int) -> bool:
         """Each alternative for the atom, with what holds in it."""
         cases = self.facts.remembered("cases", atom, meaning.cases_of)
         if not cases or self.cases == 0 or self.facts.proving > 1:

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from minifut.analysis.facts.forms import Range, type_range
+from minifut.analysis.facts.forms import ValueRange, type_range
 from minifut.analysis.facts.meaning import DEEPEST, form_of, form_of_size
 from minifut.ir import core
 from minifut.ir.core import Constant, ScalarOp
-from minifut.ir.sizes import Atom, Extreme, Monomial, Quotient
+from minifut.ir.sizes import Extreme, Monomial, Quotient, SizeFactor
 from minifut.ir.types import I64, ScalarType, element_of
 from minifut.names import Name
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from minifut.analysis.facts.known import Facts
 
 
-def range_of(facts: Facts, atom: Atom, depth: int = 0) -> Range:
+def range_of(facts: Facts, atom: SizeFactor, depth: int = 0) -> ValueRange:
     """The least and greatest value by definition."""
     key = ("range", atom)
     if key in facts.memo:
-        found: Range = facts.memo[key]
+        found: ValueRange = facts.memo[key]
         return found
     match atom:
         case Extreme(operands, greatest):
@@ -45,7 +45,7 @@ def range_of(facts: Facts, atom: Atom, depth: int = 0) -> Range:
     return result
 
 
-def _range_of_name(facts: Facts, name: Name, depth: int) -> Range:
+def _range_of_name(facts: Facts, name: Name, depth: int) -> ValueRange:
     type_ = facts.types.get(name, I64)
     if not isinstance(type_, ScalarType):
         return type_range(I64)
@@ -76,7 +76,7 @@ def _range_of_name(facts: Facts, name: Name, depth: int) -> Range:
     return found
 
 
-def range_of_multiple(facts: Facts, monomial: Monomial) -> Range | None:
+def range_of_multiple(facts: Facts, monomial: Monomial) -> ValueRange | None:
     """The range of `(x / k) * k`, which is at most x."""
     for atom in monomial if len(monomial) == 2 else ():
         exp = facts.definition(atom) if isinstance(atom, Name) else None
@@ -95,7 +95,7 @@ def _counts(facts: Facts, atom: core.Atom) -> bool:
     return isinstance(type_, ScalarType) and not type_.is_float
 
 
-def _operand_range(facts: Facts, atom: core.Atom, depth: int) -> Range:
+def _operand_range(facts: Facts, atom: core.Atom, depth: int) -> ValueRange:
     if isinstance(atom, Constant):
         return int(atom.value), int(atom.value)
     if element_of(facts.types.get(atom, I64)).kind == "bool":
@@ -104,52 +104,52 @@ def _operand_range(facts: Facts, atom: core.Atom, depth: int) -> Range:
     return bound if bound is not None else range_of(facts, atom, depth)
 
 
-def _extreme(ranges: list[Range], greatest: bool) -> Range:
+def _extreme(ranges: list[ValueRange], greatest: bool) -> ValueRange:
     pick = max if greatest else min
     return pick(low for low, _ in ranges), pick(high for _, high in ranges)
 
 
-def _corners(a: Range, b: Range) -> Range:
+def _corners(a: ValueRange, b: ValueRange) -> ValueRange:
     products = [x * y for x in a for y in b]
     return min(products), max(products)
 
 
-def _modulo(a: Range, b: Range) -> Range | None:
+def _modulo(a: ValueRange, b: ValueRange) -> ValueRange | None:
     return (0, b[1] - 1 if a[0] < 0 else min(a[1], b[1] - 1)) if b[0] > 0 else None
 
 
-def _rest(a: Range, b: Range) -> Range | None:
+def _rest(a: ValueRange, b: ValueRange) -> ValueRange | None:
     return (0, min(a[1], b[1] - 1)) if b[0] > 0 and a[0] >= 0 else None
 
 
-def _floored(a: Range, b: Range) -> Range | None:
+def _floored(a: ValueRange, b: ValueRange) -> ValueRange | None:
     if min(b) <= 0:  # a contradiction has its ends the wrong way round
         return None
     quotients = [x // y for x in a for y in b]
     return min(quotients), max(quotients)
 
 
-def _shifted_right(a: Range, b: Range) -> Range | None:
+def _shifted_right(a: ValueRange, b: ValueRange) -> ValueRange | None:
     return (a[0] >> b[0], a[1] >> b[0]) if b[0] == b[1] and 0 <= b[0] < 64 else None
 
 
-def _shifted_left(a: Range, b: Range) -> Range | None:
+def _shifted_left(a: ValueRange, b: ValueRange) -> ValueRange | None:
     within = min(a[0], b[0]) >= 0 and b[1] < 64
     return (a[0] << b[0], a[1] << b[1]) if within else None
 
 
-def _masked(a: Range, b: Range) -> Range | None:
+def _masked(a: ValueRange, b: ValueRange) -> ValueRange | None:
     natural = [r for r in (a, b) if r[0] >= 0]
     return (0, min(high for _, high in natural)) if natural else None
 
 
-def _joined(a: Range, b: Range) -> Range | None:
+def _joined(a: ValueRange, b: ValueRange) -> ValueRange | None:
     if a[0] < 0 or b[0] < 0:
         return None
     return 0, (1 << max(a[1], b[1]).bit_length()) - 1
 
 
-RANGES: dict[str, Callable[..., Range | None]] = {
+RANGES: dict[str, Callable[..., ValueRange | None]] = {
     "add": lambda a, b: (a[0] + b[0], a[1] + b[1]),
     "sub": lambda a, b: (a[0] - b[1], a[1] - b[0]),
     "mul": _corners,

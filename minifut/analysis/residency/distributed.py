@@ -26,7 +26,7 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.types import ScalarType
 from minifut.names import Name
 
-Sizes: TypeAlias = tuple[Size, ...]
+Extents: TypeAlias = tuple[Size, ...]
 
 
 @immutable
@@ -35,12 +35,12 @@ class RegisterArrays:
     the space that makes them, whose threads the `group` then has (None: any number)."""
 
     tiles: frozenset[Name]
-    distributed: dict[Name, Sizes]
+    distributed: dict[Name, Extents]
     group: Size | None
 
 
 def register_arrays(
-    body: KernelBody, known_when_built: Callable[[Sizes], bool]
+    body: KernelBody, known_when_built: Callable[[Extents], bool]
 ) -> RegisterArrays:
     """The arrays in registers in the body of a group."""
     tiles = frozenset(find_tiles(body))
@@ -71,7 +71,7 @@ class _Class:
     None if there are several, or other uses."""
 
     names: frozenset[Name]
-    sizes: Sizes | None
+    sizes: Extents | None
     is_carried: bool
 
 
@@ -82,7 +82,7 @@ class _Classes:
 
     tiles: frozenset[Name]
     parents: dict[Name, Name] = field(default_factory=dict)
-    made: dict[Name, Sizes] = field(default_factory=dict)
+    made: dict[Name, Extents] = field(default_factory=dict)
     carried: set[Name] = field(default_factory=set)
 
     def root(self, name: Name) -> Name:

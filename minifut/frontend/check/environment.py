@@ -57,7 +57,7 @@ class Structure:
 
     values: dict[str, Name] = field(default_factory=dict)
     types: dict[str, TypeBinding] = field(default_factory=dict)
-    modules: dict[str, Module] = field(default_factory=dict)
+    modules: dict[str, CheckedModule] = field(default_factory=dict)
     signatures: dict[str, Signature] = field(default_factory=dict)
 
     def value(self, name: str) -> Name | None:
@@ -75,7 +75,7 @@ class Signature:
 
     abstract: dict[Name, tuple[tuple[str, ...], str]]
     """abstract type to its path from the top of the module, and its liftedness"""
-    module: Module
+    module: CheckedModule
 
 
 @dataclass(slots=True, eq=False)
@@ -87,7 +87,7 @@ class Functor:
     name: str = ""
 
 
-Module: TypeAlias = Structure | Functor
+CheckedModule: TypeAlias = Structure | Functor
 
 
 class Scope:
@@ -96,7 +96,7 @@ class Scope:
     __slots__ = ("_trail", "prelude", "signatures", "terms", "types")
 
     def __init__(self, prelude: Prelude) -> None:
-        self.terms: dict[str, Name | Module] = {}
+        self.terms: dict[str, Name | CheckedModule] = {}
         self.types: dict[str, TypeBinding] = {}
         self.signatures: dict[str, Signature] = {}
         self._trail: list[tuple[dict[str, Any], str, object]] = []
@@ -123,7 +123,7 @@ class Scope:
     def bind_value(self, name: str, resolved: Name) -> None:
         self._bind(self.terms, name, resolved)
 
-    def bind_module(self, name: str, module: Module) -> None:
+    def bind_module(self, name: str, module: CheckedModule) -> None:
         self._bind(self.terms, name, module)
 
     def bind_type(self, name: str, binding: TypeBinding) -> None:
@@ -144,7 +144,7 @@ class Scope:
         for name, signature in whole.signatures.items():
             self.bind_signature(name, signature)
 
-    def term(self, name: str) -> Name | Module | None:
+    def term(self, name: str) -> Name | CheckedModule | None:
         """A value or module by its name alone."""
         found = self.terms.get(name)
         return self.prelude.term(name) if found is None else found

@@ -11,9 +11,9 @@ from dataclasses import field
 
 from minifut.errors import CompileError, Location
 from minifut.frontend.check.environment import (
+    CheckedModule,
     Checking,
     Functor,
-    Module,
     Parameters,
     Scope,
     Signature,
@@ -78,7 +78,7 @@ class FunctorBindings:
 def match_module(
     context: Checking,
     scope: Scope,
-    module: Module,
+    module: CheckedModule,
     signature: Signature,
     location: Location,
 ) -> ModuleBindings:
@@ -100,7 +100,7 @@ class _Matcher:
 
     def signature(
         self,
-        module: Module,
+        module: CheckedModule,
         signature: Signature,
         mapping: dict[Name, Replacement],
         path: tuple[str, ...],
@@ -113,7 +113,10 @@ class _Matcher:
         self.module(module, signature.module, known, path, set(found))
 
     def _collect_values(
-        self, module: Module, wanted: Module, sizes: dict[Name, Replacement]
+        self,
+        module: CheckedModule,
+        wanted: CheckedModule,
+        sizes: dict[Name, Replacement],
     ) -> None:
         """Sizes may mention values of any part of the signature."""
         if not isinstance(module, Structure) or not isinstance(wanted, Structure):
@@ -129,11 +132,11 @@ class _Matcher:
                 self._collect_values(sub, inner, sizes)
 
     def _abstract_types(
-        self, module: Module, signature: Signature
+        self, module: CheckedModule, signature: Signature
     ) -> dict[Name, TypeBinding]:
         found = {}
         for name, (place, lifted) in signature.abstract.items():
-            inner: Module | None = module
+            inner: CheckedModule | None = module
             for part in place[:-1]:
                 inner = (
                     inner.modules.get(part) if isinstance(inner, Structure) else None
@@ -170,7 +173,7 @@ class _Matcher:
                 )
         return found
 
-    def _parameters(self, module: Module, place: tuple[str, ...]) -> Parameters:
+    def _parameters(self, module: CheckedModule, place: tuple[str, ...]) -> Parameters:
         for part in place[:-1]:
             assert isinstance(module, Structure)
             module = module.modules[part]
@@ -179,8 +182,8 @@ class _Matcher:
 
     def module(
         self,
-        module: Module,
-        wanted: Module,
+        module: CheckedModule,
+        wanted: CheckedModule,
         mapping: dict[Name, Replacement],
         path: tuple[str, ...],
         abstract: set[Name],

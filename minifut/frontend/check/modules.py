@@ -9,9 +9,9 @@ from minifut.frontend import syntax
 from minifut.frontend.check.declared_types import type_declaration
 from minifut.frontend.check.definitions import check_definition
 from minifut.frontend.check.environment import (
+    CheckedModule,
     Checking,
     Functor,
-    Module,
     Scope,
     Signature,
     Structure,
@@ -130,7 +130,7 @@ class Checker:
             self.entries.append(node)
         return name
 
-    def _module(self, node: syntax.ModuleDeclaration) -> Module:
+    def _module(self, node: syntax.ModuleDeclaration) -> CheckedModule:
         mark = self.scope.mark()
         parameters = [self._parameter(p) for p in node.parameters]
         self.depth += 1

@@ -17,8 +17,8 @@ from minifut.errors import Source
 from minifut.frontend import syntax
 from minifut.frontend.check import builtins
 from minifut.frontend.check.environment import (
+    CheckedModule,
     Checking,
-    Module,
     Scope,
     Signature,
     Structure,
@@ -170,13 +170,13 @@ class Prelude:
         self.intrinsics: dict[Name, str] = {}
         """values without a body: "+", "map", "f32.sqrt", ..."""
         self._values: dict[str, Name] = {}
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, CheckedModule] = {}
         self._types: dict[str, TypeBinding] = {}
         self._signatures: dict[str, Signature] = {}
 
     # --- lookup -------------------------------------------------------------------
 
-    def term(self, name: str) -> Name | Module | None:
+    def term(self, name: str) -> Name | CheckedModule | None:
         """A value or module, made now if it was not mentioned before."""
         found = self._values.get(name)
         if found is not None:

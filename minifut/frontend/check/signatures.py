@@ -13,9 +13,9 @@ from minifut.frontend.check.declared_types import (
     value_spec_scheme,
 )
 from minifut.frontend.check.environment import (
+    CheckedModule,
     Checking,
     Functor,
-    Module,
     Scope,
     Signature,
     Structure,
@@ -237,10 +237,10 @@ def _copy(
 
 def copy_module(
     context: Checking,
-    module: Module,
+    module: CheckedModule,
     renamed: Mapping[Name, Name],
     mapping: Mapping[Name, Replacement],
-) -> Module:
+) -> CheckedModule:
     """A module with values under new names and types replaced."""
     if isinstance(module, Functor):
         return Functor(
@@ -294,7 +294,7 @@ def _refine(context: Checking, scope: Scope, node: syntax.ModuleTypeWith) -> Sig
     parameters, type_, exts, lifted = evaluate_type(
         context, scope, node.parameters, node.definition
     )
-    module: Module = signature.module
+    module: CheckedModule = signature.module
     for part in node.name.qualifiers:
         inner = module.modules.get(part) if isinstance(module, Structure) else None
         module = inner if inner is not None else Structure()

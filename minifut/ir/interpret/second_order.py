@@ -27,7 +27,7 @@ from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
 from minifut.names import Name
 
-Segmented: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
+MapReduceScan: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
 
 # --- combining --------------------------------------------------------------------
 
@@ -168,7 +168,7 @@ def _histograms(
 # --- segmented operations ---------------------------------------------------------
 
 
-def segmented(f: Frame, exp: Segmented) -> list[Any]:
+def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:
     """A body at every point; reductions and scans along the innermost dimension."""
     seen: dict[Name, Any] = {}
     if isinstance(exp, kernels.SegMap) and exp.scan is not None:
@@ -191,7 +191,7 @@ def segmented(f: Frame, exp: Segmented) -> list[Any]:
 
 def _segments(
     f: Frame,
-    exp: Segmented,
+    exp: MapReduceScan,
     operator: kernels.SegBinOp,
     points: PointValues,
     first: int,
@@ -224,7 +224,7 @@ def _segments(
 
 def _returned(
     f: Frame,
-    exp: Segmented,
+    exp: MapReduceScan,
     result: kernels.KernelResult,
     type_: Type,
     points: PointValues,

@@ -39,7 +39,7 @@ from minifut.kernel_passes.device_scalars.moves import (
 from minifut.kernel_passes.device_scalars.plan import operands_of, plans_of
 from minifut.names import Name, NameSource
 
-Loop = kc.HostFor | kc.HostWhile
+HostForOrWhile = kc.HostFor | kc.HostWhile
 
 
 @immutable
@@ -119,7 +119,9 @@ class _Carrier:
         statements: list[kc.HostStatement] = []
         for statement in block.statements:
             at = len(statements)
-            if isinstance(statement, Loop) and (at := _start_of(statement, statements)):
+            if isinstance(statement, HostForOrWhile) and (
+                at := _start_of(statement, statements)
+            ):
                 start = statements[at - 1]
                 assert isinstance(start, kc.HostMove)
                 carried = self.carried_by(statement, start, statements[at:])
@@ -146,7 +148,7 @@ class _Carrier:
     # --- decisions ----------------------------------------------------------------
 
     def carried_by(
-        self, loop: Loop, start: kc.HostMove, between: list[kc.HostStatement]
+        self, loop: HostForOrWhile, start: kc.HostMove, between: list[kc.HostStatement]
     ) -> tuple[Carried, ...]:
         """The scalars of a loop that are computed from what the device has."""
         move = last_move(loop.body)
@@ -276,13 +278,13 @@ def _read(memory: kc.Memory) -> kc.ReadElement:
     return kc.ReadElement(memory, ZERO)
 
 
-def _start_of(loop: Loop, before: list[kc.HostStatement]) -> int:
+def _start_of(loop: HostForOrWhile, before: list[kc.HostStatement]) -> int:
     """The place behind the statement that passes initial values; 0 if there is
     none."""
     move = last_move(loop.body)
     for at in range(len(before), 0, -1):
         statement = before[at - 1]
-        if move is None or isinstance(statement, Loop):
+        if move is None or isinstance(statement, HostForOrWhile):
             return 0
         if isinstance(statement, kc.HostMove):
             return at if statement.targets == move.targets else 0

@@ -21,8 +21,8 @@ from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import unused_name
 from minifut.kernel_passes.device_scalars.plan import (
-    Definitions,
     DeviceScalars,
+    HostDefinitions,
     arguments_of,
     chain_of,
     name_of,
@@ -44,7 +44,7 @@ class Emitter:
         self.kernels = kernels
         self.launches = launches
         self.names = names
-        self.definitions: Definitions = {
+        self.definitions: HostDefinitions = {
             name: definition
             for plan in plans.values()
             for name, definition in plan.definitions.items()

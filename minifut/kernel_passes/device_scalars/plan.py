@@ -32,7 +32,7 @@ from minifut.names import Name
 LONGEST_CHAIN = 8
 """of definitions of a scalar, which each work-item computes anew"""
 
-Definitions: TypeAlias = Mapping[Name, kc.HostAssign]
+HostDefinitions: TypeAlias = Mapping[Name, kc.HostAssign]
 
 
 @immutable
@@ -40,7 +40,7 @@ class DeviceScalars:
     """The definitions of the scalars of a block that stay on the device, in order, and
     the memories that end later by that: after the statement at which position."""
 
-    definitions: Definitions
+    definitions: HostDefinitions
     ends: Mapping[Name, int]
 
 
@@ -106,7 +106,7 @@ class _Planner:
                 return plan
             needed |= unsafe
 
-    def candidates(self, block: kc.HostBlock) -> Definitions:
+    def candidates(self, block: kc.HostBlock) -> HostDefinitions:
         """Reads of memories of the block, and what is computed from them."""
         statements, move = block.statements, last_move(block)
         given = set(move.sources) if move is not None else set()
@@ -135,7 +135,7 @@ class _Planner:
         return found
 
     def needs(
-        self, statement: kc.HostStatement, found: Definitions, inside: set[int]
+        self, statement: kc.HostStatement, found: HostDefinitions, inside: set[int]
     ) -> set[Name]:
         """What the host itself needs for a statement, blocks within it apart."""
         match statement:
@@ -158,7 +158,7 @@ class _Planner:
         return names
 
     def ends(
-        self, statements: Sequence[kc.HostStatement], chosen: Definitions
+        self, statements: Sequence[kc.HostStatement], chosen: HostDefinitions
     ) -> DeviceScalars:
         """Those of the scalars that launches take, while their memory is as it was, and
         those that nothing takes."""
@@ -216,7 +216,7 @@ def operands_of(definition: kc.HostAssign) -> set[Name]:
     return {operand for operand in operands if isinstance(operand, Name)}
 
 
-def chain_of(name: Name, found: Definitions) -> tuple[Name, ...]:
+def chain_of(name: Name, found: HostDefinitions) -> tuple[Name, ...]:
     """A scalar after those that it is computed from, in the order of definitions."""
     wanted, waiting = {name}, [name]
     while waiting:

@@ -19,8 +19,8 @@ from minifut.kernel_passes.vectorise.affine import affine, steady_ends
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     MASKS,
+    KernelOutcome,
     NotVectorisable,
-    Outcome,
 )
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
@@ -179,7 +179,7 @@ def gather(
 
 
 @rule(label="asVector", paper=LIFT, remark=_memory_of)
-def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store contiguous elements as one vector.
 
     before:
@@ -205,7 +205,7 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(label="asVector", paper=LIFT, remark=_memory_of)
-def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store elements that are laid out in memory from the last lane to the first as one
     vector.
 
@@ -234,7 +234,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(label="asVector", paper=LIFT, remark=_memory_of)
-def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
 
@@ -280,7 +280,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(paper=MASKS, remark=_memory_of)
-def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> Outcome:
+def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
     before:

@@ -25,7 +25,7 @@ from minifut.rewrite.trace import untraced
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
 MASKS = "Whole-function vectorization"
 
-Outcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
+KernelOutcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 
 
 class NotVectorisable(Decline):

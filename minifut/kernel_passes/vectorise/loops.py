@@ -19,8 +19,8 @@ from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
+    KernelOutcome,
     LoopContext,
-    Outcome,
     widths_of,
 )
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
@@ -40,7 +40,7 @@ COMMUTES = "the operator commutes, so that points can be distributed cyclically"
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_map(loop: kc.Statement, context: LoopContext) -> Outcome:
+def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point, and so are the last ones of a map that is
@@ -113,7 +113,7 @@ def _left_single(node: Any) -> Any:
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
-def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> Outcome:
+def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcome:
     """Distribute points over lanes cyclically, with an accumulator in each lane.
 
     before:
@@ -184,7 +184,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> Outcome:
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
-def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> Outcome:
+def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> KernelOutcome:
     """Give each lane a block of points, and combine lanes in order at the end.
 
     before:
@@ -249,7 +249,7 @@ def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> Outcome:
 
 def folded(
     fold: Fold, context: LoopContext, make: Callable[[VectorCode], None]
-) -> Outcome:
+) -> KernelOutcome:
     """The statements that `make` emits with the vectorised code of a point."""
     code = fold.code()
     code = replace(
@@ -265,7 +265,7 @@ def folded(
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
+def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
     """Scan vector by vector, in order, with a prefix scan inside each vector.
 
     before:
@@ -335,7 +335,7 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> Outcome:
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_nest(loop: kc.Statement, context: LoopContext) -> Outcome:
+def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Execute the points of a register nest that fill one vector at once.
 
     before:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import MASKS, Outcome
+from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
 from minifut.kernel_passes.vectorise.divergent_loops import (
     refuse_probes,
     refuse_streams,
@@ -27,7 +27,7 @@ SHORT = 12
 
 
 @rule(paper=MASKS)
-def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
     """Execute both sides of a divergent branch, each for the lanes that take it.
 
     before:
@@ -67,7 +67,7 @@ def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(paper=MASKS)
-def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
     """Iterate while some lane is active; inactive lanes keep their values.
 
     before:
@@ -108,7 +108,7 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
 
 
 @rule(paper=MASKS)
-def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
+def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
     """Give each lane a counter of its own where their bounds differ.
 
     before:
@@ -141,7 +141,7 @@ def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> Outcome:
     step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
     body = kc.Block((*loop.body.statements, step))
     condition = kc.Binary("<", variable, loop.bound, kc.TRUTH)
-    masked: Outcome = mask_loop(kc.While(condition, body), vectoriser)
+    masked: KernelOutcome = mask_loop(kc.While(condition, body), vectoriser)
     if not isinstance(masked, tuple):
         return masked
     return (kc.Declare(wide, start), *masked)

@@ -36,9 +36,9 @@ from minifut.lowering.operators import (
     works_on_scalars,
 )
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 
-Point: TypeAlias = tuple[Sequence[kc.Expression], kc.Expression]
+ReducedPoint: TypeAlias = tuple[Sequence[kc.Expression], kc.Expression]
 """the indices of a segment, and the index along it"""
 
 EXPENSIVE = "the body or the operator has loops, checks or arrays"
@@ -119,7 +119,7 @@ class Reduction:
 
     def visit(
         self, k: KernelBuilder, segment: Sequence[kc.Expression], index: kc.Expression
-    ) -> list[Value]:
+    ) -> list[LoweredValue]:
         """Run the body at a point: writes mapped results, gives the operands."""
         operation = self.operation
         names = operation.space.indices
@@ -138,7 +138,7 @@ class Reduction:
     def in_phases(
         self,
         k: KernelBuilder,
-        points: AbstractContextManager[Point],
+        points: AbstractContextManager[ReducedPoint],
         work: Callable[[Reduction], None],
         otherwise: Callable[[Reduction], None],
     ) -> None:
@@ -176,7 +176,7 @@ def points_of_range(
     k: KernelBuilder,
     segment: Sequence[kc.Expression],
     ends: tuple[kc.Expression, kc.Expression],
-) -> Iterator[Point]:
+) -> Iterator[ReducedPoint]:
     """The points of a segment from the first to before the last, in any order."""
     first, last = ends
     with k.loop("i", last, first, parallel=True) as index:
@@ -324,7 +324,7 @@ def combine_lane(
     operators: tuple[SegBinOp, ...],
     memories: list[kc.Memory],
     lane: kc.Expression,
-    values: Sequence[Value],
+    values: Sequence[LoweredValue],
 ) -> list[kc.Expression]:
     """`lane = lane op value`; gives the new values."""
     left = [k.declare("left", k.load(memory, lane)) for memory in memories]

@@ -37,7 +37,7 @@ from minifut.lowering.cpu.partition import (
 )
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
-    Point,
+    ReducedPoint,
     Reduction,
     combine_lane,
     contiguous_reads,
@@ -308,7 +308,7 @@ class SegmentBlock:
                     yield [*self.outer, row, segment], index, before + lane
 
     @contextmanager
-    def tested(self) -> Iterator[Point]:
+    def tested(self) -> Iterator[ReducedPoint]:
         """The points at which checks are tested: of one lane, if that is enough."""
         checks, k = self.reduction.checks, self.k
         tests = () if checks is None else checks.statements

@@ -25,9 +25,9 @@ from minifut.ir.sizes import ONE, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.work_distribution import (
+    ElementValues,
     SegmentTask,
     SharedOperands,
-    Values,
     assign_all,
     combine,
     neutral_values,
@@ -40,7 +40,7 @@ from minifut.lowering.threads.builder import KernelBuilder
 RADIX = 4
 """operands that a step of a prefix scan combines"""
 
-Element = Callable[[kc.Expression], Values]
+Element = Callable[[kc.Expression], ElementValues]
 """Emits code for the operands at an index of the innermost dimension"""
 
 
@@ -196,7 +196,7 @@ class StagedTile:
             self.lane_group.combine_right(before, self.staged.get(place))
             self.staged.put(place, before)
 
-    def write(self, arrays: Sequence[Array], outer: Values) -> None:
+    def write(self, arrays: Sequence[Array], outer: ElementValues) -> None:
         """Copy the tile to global memory."""
         k, end = self.lane_group.k, self.lane_group.task.end
 

@@ -55,7 +55,7 @@ GROUPS_PER_CORE = Parameter(
 STRIDES = 8
 """How many times GROUPS_PER_CORE groups start before groups have several tasks"""
 
-Values = tuple[kc.Expression, ...]
+ElementValues = tuple[kc.Expression, ...]
 
 
 @immutable
@@ -154,7 +154,7 @@ def _bytes(types: Sequence[ScalarType]) -> int:
 # --- operators ------------------------------------------------------------------------
 
 
-def neutral_values(k: KernelBuilder, operators: Sequence[SegBinOp]) -> Values:
+def neutral_values(k: KernelBuilder, operators: Sequence[SegBinOp]) -> ElementValues:
     """The neutral elements of all operators."""
     return tuple(k.scalar(atom) for op in operators for atom in op.neutral)
 
@@ -164,7 +164,7 @@ def combine(
     operators: Sequence[SegBinOp],
     left: Sequence[kc.Expression],
     right: Sequence[kc.Expression],
-) -> Values:
+) -> ElementValues:
     """`left op right` of all operators, in variables of their own."""
     results: list[kc.Expression] = []
     at = 0
@@ -208,7 +208,7 @@ class SharedOperands:
         for memory, value in zip(self.memories, values, strict=True):
             self.k.store(memory, index, value)
 
-    def get(self, index: kc.Operand) -> Values:
+    def get(self, index: kc.Operand) -> ElementValues:
         """Load the operands at an index into variables."""
         loads = [self.k.load(memory, index) for memory in self.memories]
         return tuple(self.k.declare("shared", load) for load in loads)

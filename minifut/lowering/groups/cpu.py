@@ -39,7 +39,7 @@ from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.positions import unravel
 from minifut.lowering.threads.arena import release_after
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile
 from minifut.lowering.tiles.clamp_sizes import clamp_tile_sizes
 from minifut.lowering.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
@@ -228,7 +228,10 @@ class WorkerBuilder(KernelBuilder):
         return None
 
     def write(
-        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+        self,
+        array: Array,
+        indices: tuple[kc.Expression | Size, ...],
+        value: LoweredValue,
     ) -> None:
         """Store an element, a row, or the tile of a thread."""
         if isinstance(value, RegisterTile):

@@ -24,7 +24,7 @@ from minifut.lowering.packing.emit import copy_collectively
 from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
 from minifut.lowering.segmap import points as segmap
 from minifut.lowering.threads import code as thread_code
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.tiles.register_nests import emit_register_nest
 from minifut.lowering.tiles.threads import (
     emit_threads,
@@ -88,7 +88,7 @@ def lower_segred(k: KernelBuilder, stm: Stm, exp: kernels.SegRed) -> None:
             accumulators.save(reduced, segment)
 
     k.each(segments, visit)
-    results: list[Value] = [*(reduced or accumulators.all_places), *mapped]
+    results: list[LoweredValue] = [*(reduced or accumulators.all_places), *mapped]
     bind_results(k, stm.pattern, results)
 
 
@@ -156,7 +156,7 @@ def operands(
     exp: kernels.SegRed | kernels.SegScan,
     at: tuple[Size, ...],
     mapped: list[Array],
-) -> list[Value]:
+) -> list[LoweredValue]:
     """Run the body at a point: writes mapped results, gives the operands."""
     k.bind_all(exp.space.indices, map(k.size_value, at))
     k.statements_of(exp.body.statements)

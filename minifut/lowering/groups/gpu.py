@@ -35,7 +35,7 @@ from minifut.lowering.groups.results import (
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
-from minifut.lowering.threads.builder import Value
+from minifut.lowering.threads.builder import LoweredValue
 from minifut.lowering.threads.register_tiles import RegisterTile, each_register
 
 
@@ -109,7 +109,7 @@ def _write_tile(
     width: int,
     k: GroupBuilder,
     output: Array,
-    tile: Value,
+    tile: LoweredValue,
     extents: Sequence[TileExtent],
 ) -> None:
     if isinstance(tile, RegisterTile):
@@ -162,7 +162,7 @@ def _write_registers(
             _write_guarded(k, output, tile, extents, places_of, threads)
 
 
-Places = Callable[..., tuple[Size, ...]]
+PositionsOf = Callable[..., tuple[Size, ...]]
 """the indices of an element, from extents, threads and registers"""
 
 
@@ -171,7 +171,7 @@ def _write_guarded(
     output: Array,
     tile: RegisterTile,
     extents: Sequence[TileExtent],
-    places_of: Places,
+    places_of: PositionsOf,
     threads: Sequence[Size],
 ) -> None:
     """The elements of a tile that may not be full."""

@@ -32,7 +32,7 @@ from minifut.lowering.groups.gpu_interleave import vector_width
 from minifut.lowering.groups.gpu_limits import local_bytes
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.positions import unravel
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile, new_tile, resolved
 from minifut.names import Name
 
@@ -138,7 +138,10 @@ class GroupBuilder(KernelBuilder):
             visit(tuple(self.as_size(index) for index in found))
 
     def write(
-        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+        self,
+        array: Array,
+        indices: tuple[kc.Expression | Size, ...],
+        value: LoweredValue,
     ) -> None:
         if self.level == "thread" or isinstance(value, Array):
             super().write(array, indices, value)

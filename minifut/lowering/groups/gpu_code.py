@@ -27,7 +27,7 @@ from minifut.lowering.groups.gpu_reductions import lower_segred, lower_segscan
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.points import write_if_inside
 from minifut.lowering.threads import code as thread_code
-from minifut.lowering.threads.builder import NotInKernel, Value
+from minifut.lowering.threads.builder import LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile, move
 
 # --- segmaps --------------------------------------------------------------------------
@@ -154,7 +154,7 @@ def _replicate(k: GroupBuilder, stm: Stm, exp: core.Replicate) -> None:
 
 def _literal(k: GroupBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     """One thread writes all scalars."""
-    rows: list[Value] = [k.atom(row) for row in exp.rows]
+    rows: list[LoweredValue] = [k.atom(row) for row in exp.rows]
     made = k.fresh(stm.pattern[0])
     if isinstance(exp.row, ScalarType):
         with k.thread_region(), k.points(()):
@@ -166,14 +166,14 @@ def _literal(k: GroupBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     k.bind(stm.pattern[0].name, made)
 
 
-Clamped = tuple[Size, Size, Size, Size]
+ClampedRange = tuple[Size, Size, Size, Size]
 """start, length, stride and the size of the array there"""
 
 
 def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> None:
     """Positions beyond the edges are clamped; a tile that is inside needs none."""
     source = k.array(exp.array)
-    parts: list[Clamped] = []
+    parts: list[ClampedRange] = []
     kept: list[int] = []
     for dimension, size in enumerate(source.shape):
         part = exp.slice[dimension] if dimension < len(exp.slice) else None
@@ -220,7 +220,7 @@ def _memory_of_copy(k: GroupBuilder, bound: Param) -> Array:
     return k.transposed_copy(element, shape, innermost, bound.name.base)
 
 
-def _coalesced(source: Array, parts: list[Clamped], kept: list[int]) -> list[int]:
+def _coalesced(source: Array, parts: list[ClampedRange], kept: list[int]) -> list[int]:
     """The dimensions of the copy, last the one whose elements are neighbours in the
     array, so that neighbouring threads take them."""
     order = list(range(len(kept)))
@@ -240,7 +240,7 @@ def _unordered(
 
 
 def _positions(
-    parts: list[Clamped], where: tuple[Size, ...], kept: list[int]
+    parts: list[ClampedRange], where: tuple[Size, ...], kept: list[int]
 ) -> tuple[Size, ...]:
     """The indices of the array for those of the copy."""
     found = [start for start, _, _, _ in parts]
@@ -249,7 +249,7 @@ def _positions(
     return tuple(found)
 
 
-def _inside(k: GroupBuilder, parts: list[Clamped]) -> kc.Expression:
+def _inside(k: GroupBuilder, parts: list[ClampedRange]) -> kc.Expression:
     """Whether nothing is beyond an edge."""
     inside: kc.Expression = kc.Literal(True, kc.TRUTH)
     for start, length, stride, size in parts:
@@ -266,7 +266,7 @@ def _inside(k: GroupBuilder, parts: list[Clamped]) -> kc.Expression:
 def _load_clamped(
     k: GroupBuilder,
     source: Array,
-    parts: list[Clamped],
+    parts: list[ClampedRange],
     where: tuple[Size, ...],
     kept: list[int],
     found: kc.Variable,
@@ -285,9 +285,9 @@ def _load_clamped(
         k.assign(found, k.read(source, tuple(nearest)))
 
 
-Rule = Callable[[Any, Stm, Any], None]
+GroupRule = Callable[[Any, Stm, Any], None]
 
-GROUP_RULES: dict[type, Rule] = {
+GROUP_RULES: dict[type, GroupRule] = {
     **thread_code.RULES,
     core.Index: _index,
     core.Replicate: _replicate,
@@ -298,7 +298,7 @@ GROUP_RULES: dict[type, Rule] = {
     kernels.SegHist: lower_seghist,
     kernels.CollectiveCopy: _collective_copy,
 }
-THREAD_RULES: dict[type, Rule] = {
+THREAD_RULES: dict[type, GroupRule] = {
     **thread_code.RULES,
     core.Index: _index_in_thread,
     kernels.SegMap: _register_nest,

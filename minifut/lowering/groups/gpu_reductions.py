@@ -31,7 +31,7 @@ from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators, returned, works_on_scalars
 from minifut.lowering.segred.gpu import (
-    Fold,
+    FoldElement,
     body_at,
     distribute_cyclically,
     distribute_in_blocks,
@@ -41,7 +41,7 @@ from minifut.lowering.segred.gpu import (
 
 def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    fold: Fold
+    fold: FoldElement
     if distribute_cyclically.fires(exp, k):
         fold = reduce_strided
     elif distribute_in_blocks.fires(exp, k):

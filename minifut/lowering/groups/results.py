@@ -21,7 +21,7 @@ from minifut.ir.types import ArrayType
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap import points as segmap
-from minifut.lowering.threads.builder import KernelBuilder, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 from minifut.lowering.threads.register_tiles import RegisterTile
 
 
@@ -85,7 +85,7 @@ def element_places(
     return tuple(places)
 
 
-WriteTile = Callable[[Any, Array, Value, Sequence[TileExtent]], None]
+WriteTile = Callable[[Any, Array, LoweredValue, Sequence[TileExtent]], None]
 """stores the part of a tile that is inside the result; the builder comes first"""
 
 
@@ -112,7 +112,7 @@ def write_result(
 
 
 def write_in_loops(
-    k: KernelBuilder, output: Array, tile: Value, extents: Sequence[TileExtent]
+    k: KernelBuilder, output: Array, tile: LoweredValue, extents: Sequence[TileExtent]
 ) -> None:
     """Store a tile in memory, with loops bounded by the edges of the result."""
     assert isinstance(tile, Array)

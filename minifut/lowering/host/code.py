@@ -338,9 +338,9 @@ def _apply(host: HostBuilder, stm: Stm, exp: core.Apply) -> None:
     host.emit(kc.HostCall(targets, exp.function, arguments))
 
 
-Rule = Callable[[HostBuilder, Stm, Any], None]
+HostRule = Callable[[HostBuilder, Stm, Any], None]
 
-RULES: dict[type, Rule] = {
+RULES: dict[type, HostRule] = {
     WithAcc: lower_with_acc,
     UpdateAcc: lower_host_update,
     core.Copy: _same,

@@ -25,8 +25,8 @@ from minifut.ir.types import I64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import is_cheap
-from minifut.lowering.seghist.histograms import Bins, BinUpdate, Range, bin_updates
-from minifut.lowering.threads.builder import KernelBuilder, Value
+from minifut.lowering.seghist.histograms import BinRange, Bins, BinUpdate, bin_updates
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 from minifut.rewrite.rule import Declined, Remark, decision
 
 BLOCK = 256
@@ -50,7 +50,7 @@ class BlockedBins:
         first: kc.Expression,
         count: kc.Expression,
         bins: Sequence[Bins],
-        ranges: Sequence[Range] | None,
+        ranges: Sequence[BinRange] | None,
     ) -> None:
         """Emit the loop over `count` elements from `first` on."""
         with k.loop("l", count, parallel=True) as lane:
@@ -75,7 +75,7 @@ class BlockedBins:
         for each, indices, values in zip(bins, self.indices, self.values, strict=True):
             at = tuple(k.named(k.read(i, (lane,)), "bin") for i in indices)
             inside = kc.Binary(">=", at[0], kc.Literal(0, kc.LONG), kc.TRUTH)
-            given: list[Value] = [
+            given: list[LoweredValue] = [
                 k.read(value, (lane,)) if isinstance(value, Array) else value
                 for value in values
             ]

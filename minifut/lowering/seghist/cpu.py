@@ -31,11 +31,11 @@ from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
-from minifut.lowering.operators import Place, combine_into, fill_with
+from minifut.lowering.operators import AccumulatorPlace, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
     Binning,
+    BinRange,
     Bins,
-    Range,
     all_bins,
     bind_all,
     if_updated,
@@ -246,7 +246,7 @@ def _update_copies(
 
 
 @contextmanager
-def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
+def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[BinRange] | None]:
     """A loop over ranges of bins; gives the range of each operator's bins, or None if
     there is one pass for all."""
     passes = partition_bins_into_passes(bins, k)
@@ -254,7 +254,7 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[Range] | None]:
         yield None
         return
     with k.loop("pass", passes) as number:
-        ranges: list[Range] = []
+        ranges: list[BinRange] = []
         for each in bins:
             size = k.size_value(each.shape[0])
             width = k.declare("width", (size + (passes - 1)) // passes)
@@ -291,7 +291,7 @@ def combine_with_rows(
     """Combine a bin, or an element of it, with those at `where` of the copies that a
     loop gives."""
     whole = SegBinOp(copies.operator.operator, copies.operator.neutral, ())
-    places: list[Place] = [element_or_row(k, row, "sum") for row in rows]
+    places: list[AccumulatorPlace] = [element_or_row(k, row, "sum") for row in rows]
     with loop as copy:
         at_copy = (Size.of(copy.name), *where)
         values = [element_or_row(k, a.row(at_copy)) for a in copies.arrays]

@@ -34,7 +34,7 @@ from minifut.lowering.seghist.cpu import (
     private_copies,
     sum_of,
 )
-from minifut.lowering.seghist.histograms import Bins, Range
+from minifut.lowering.seghist.histograms import BinRange, Bins
 from minifut.lowering.seghist.subhistograms import subhistogram_at, update
 from minifut.lowering.threads.builder import KernelBuilder
 
@@ -48,7 +48,7 @@ RANGES = 1024
 TOGETHER = 64
 """copies that are combined first"""
 
-Visit = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
+VisitRow = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
 
 
 @immutable
@@ -123,7 +123,7 @@ def _update(
 
 def _range(
     k: KernelBuilder, bins: Bins, number: kc.Expression, count: kc.Expression
-) -> Range:
+) -> BinRange:
     """One of so many ranges of the outermost dimension of bins."""
     size = k.size_value(bins.shape[0])
     width = k.declare("width", (size + (count - 1)) // count)

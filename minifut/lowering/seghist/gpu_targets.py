@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.atomic_cells import Cells, Place, cells_of
+from minifut.lowering.atomic_cells import CellAddress, Cells, cells_of
 from minifut.lowering.index_functions import Array
 from minifut.lowering.seghist.histograms import Bins, BinUpdate
 from minifut.lowering.threads.builder import KernelBuilder
@@ -49,7 +49,7 @@ class Target:
 
     def places(
         self, k: KernelBuilder, outer: Sequence[Size], at: Sequence[Size]
-    ) -> list[Place]:
+    ) -> list[CellAddress]:
         """The places of a cell: indices of the segment and in it."""
         if self.cells.is_plain:
             array = self.bins.arrays[0]

@@ -23,7 +23,7 @@ from minifut.ir.types import U64, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import combine_into, neutral_at
-from minifut.lowering.threads.builder import KernelBuilder, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
@@ -120,12 +120,12 @@ class BinUpdate:
     bins: Bins
     at: tuple[kc.Expression, ...]
     inside: kc.Expression
-    values: tuple[Value, ...]
+    values: tuple[LoweredValue, ...]
 
 
 UNSIGNED = kc.VectorType(U64)
 
-Range: TypeAlias = tuple[kc.Expression, kc.Expression]
+BinRange: TypeAlias = tuple[kc.Expression, kc.Expression]
 """the first bin, in the outermost dimension, and the one after the last, not less"""
 
 
@@ -133,7 +133,7 @@ def bin_updates(
     k: KernelBuilder,
     operation: SegHist,
     bins: Sequence[Bins],
-    ranges: Sequence[Range] | None = None,
+    ranges: Sequence[BinRange] | None = None,
 ) -> list[BinUpdate]:
     """Lower the body; what it returns, operator by operator. Bins outside of their
     `ranges` (by default all bins) count as out of bounds."""
@@ -152,13 +152,13 @@ def bin_updates(
 def bin_update(
     k: KernelBuilder,
     bins: Bins,
-    indices: Sequence[Value],
-    values: Sequence[Value],
-    first: Range | None = None,
+    indices: Sequence[LoweredValue],
+    values: Sequence[LoweredValue],
+    first: BinRange | None = None,
 ) -> BinUpdate:
     """One value for one bin, in bounds or not; `first` bounds the first index."""
     zero = kc.Literal(0, kc.LONG)
-    limits: list[Range] = [(zero, k.size_value(size)) for size in bins.shape]
+    limits: list[BinRange] = [(zero, k.size_value(size)) for size in bins.shape]
     if first is not None:
         limits[0] = first
     at: list[kc.Expression] = []
@@ -175,14 +175,16 @@ def bin_update(
 
 
 @contextmanager
-def if_updated(k: KernelBuilder, bins: Bins, values: Sequence[Value]) -> Iterator[None]:
+def if_updated(
+    k: KernelBuilder, bins: Bins, values: Sequence[LoweredValue]
+) -> Iterator[None]:
     """Code for a copy of a bin whose values are no longer neutral: a bin without
     updates keeps its value even where the neutral element is not neutral, as at NaN."""
     changed = k.declare("changed", kc.Literal(0, kc.TRUTH))
     for value, atom in zip(values, bins.operator.neutral, strict=True):
 
         def visit(
-            at: tuple[Size, ...], value: Value = value, atom: Atom = atom
+            at: tuple[Size, ...], value: LoweredValue = value, atom: Atom = atom
         ) -> None:
             element = k.read(value, at) if isinstance(value, Array) else value
             neutral = neutral_at(k, atom, at)
@@ -201,7 +203,7 @@ def update_bin(
     k: KernelBuilder,
     operator: SegHistOp,
     places: Sequence[Array],
-    values: Sequence[Value],
+    values: Sequence[LoweredValue],
 ) -> None:
     """`places = places op values`, not atomically: the places are the scalars or rows
     of one bin."""

@@ -33,9 +33,9 @@ from minifut.lowering.operators import is_cheap
 from minifut.lowering.seghist.blocked_bins import BLOCK, compute_bins_in_blocks
 from minifut.lowering.seghist.histograms import (
     Binning,
+    BinRange,
     Bins,
     BinUpdate,
-    Range,
     bin_updates,
     update_bin,
 )
@@ -106,7 +106,7 @@ class HistogramChunk:
 
     operation: SegHist
     replicas: list[list[Bins]]
-    ranges: list[Range] | None
+    ranges: list[BinRange] | None
     at: tuple[Size, ...]
     first: kc.Expression
     last: kc.Expression
@@ -184,7 +184,7 @@ def update(
     operation: SegHist,
     bins: list[Bins],
     at: tuple[Size, ...] = (),
-    ranges: list[Range] | None = None,
+    ranges: list[BinRange] | None = None,
 ) -> None:
     """Add one element: `at` is the segment of the arrays, `ranges` the bins that are
     updated (by default all)."""

@@ -37,24 +37,24 @@ LARGEST = 24
 TOTAL = (ScalarOp, core.SizeExp, core.Copy)
 
 
-Segmented = TypeVar("Segmented", SegMap, SegRed | SegScan)
+SegmentedT = TypeVar("SegmentedT", SegMap, SegRed | SegScan)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ChunkChecks(Generic[Segmented]):
+class ChunkChecks(Generic[SegmentedT]):
     """`statements` compute whether all checks of a point hold, `condition`; `checked`
     is the operation, `unchecked` the same without them."""
 
     statements: tuple[Stm, ...]
     condition: Atom
-    checked: Segmented
-    unchecked: Segmented
+    checked: SegmentedT
+    unchecked: SegmentedT
 
 
 @decision(paper="Hoisting checks: Gupta, Optimizing array bound checks (1993)")
 def test_chunks_first(
-    operation: Segmented, host: HostBuilder
-) -> ChunkChecks[Segmented] | Declined | None:
+    operation: SegmentedT, host: HostBuilder
+) -> ChunkChecks[SegmentedT] | Declined | None:
     """Test the checks of all points of a chunk in a loop of their own.
 
     before:

@@ -49,7 +49,7 @@ CHECKED_BLOCK = 2048
 """points whose checks are tested before any of their work"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
-Visit: TypeAlias = Callable[[KernelBuilder, Indices], None]
+VisitIndices: TypeAlias = Callable[[KernelBuilder, Indices], None]
 
 
 @immutable
@@ -67,7 +67,7 @@ class Phases:
     """`test` computes whether all checks of a point hold, `work` does without them."""
 
     test: Callable[[KernelBuilder, Indices], kc.Expression]
-    work: Visit
+    work: VisitIndices
 
 
 @immutable
@@ -83,7 +83,7 @@ def launch_nest(
     host: HostBuilder,
     base: str,
     shape: tuple[Size, ...],
-    visit: Visit,
+    visit: VisitIndices,
     *,
     expensive: bool,
     parallel: bool,
@@ -140,7 +140,7 @@ def launch_nest(
     host.launch(k, threads, 1, fresh=fresh)
 
 
-def _visit_row(visit: Visit, length: int, k: KernelBuilder, at: Indices) -> None:
+def _visit_row(visit: VisitIndices, length: int, k: KernelBuilder, at: Indices) -> None:
     """The points of a row as one point, since a loop over a few is too short for
     vectors: what they have in common is computed once."""
     for number in range(length):
@@ -152,7 +152,7 @@ def rows(
     shape: tuple[Size, ...],
     at: kc.Variable,
     stop: kc.Variable,
-    visit: Visit,
+    visit: VisitIndices,
     kind: PointKind,
     phases: Phases | Clamped | None,
 ) -> None:
@@ -180,7 +180,7 @@ def points(
     start: kc.Expression,
     stop: kc.Expression,
     at: Indices,
-    visit: Visit,
+    visit: VisitIndices,
     kind: PointKind,
     phases: Phases | Clamped | None = None,
 ) -> None:

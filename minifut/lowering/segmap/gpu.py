@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.kernels import Parameter, group_size
 from minifut.ir.sizes import Size, ceil_div, minimum, product
 from minifut.lowering.positions import unravel
-from minifut.lowering.segmap.cpu import Visit
+from minifut.lowering.segmap.cpu import VisitIndices
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
@@ -29,7 +29,7 @@ def launch_nest(
     host: HostBuilder,
     base: str,
     shape: tuple[Size, ...],
-    visit: Visit,
+    visit: VisitIndices,
     *,
     expensive: bool,
     parallel: bool,

@@ -26,7 +26,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_loop import split_block
-from minifut.kernel_passes.vectorise.context import Outcome, loop_context
+from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
 from minifut.kernel_passes.vectorise.loops import (
     COMMUTES,
     distribute_fold_cyclically,
@@ -41,7 +41,7 @@ from minifut.lowering.cpu.reduction import (
     store_neutral,
 )
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places
-from minifut.lowering.operators import Accumulators, Place
+from minifut.lowering.operators import AccumulatorPlace, Accumulators
 from minifut.lowering.segred.selections import distribute_selection_cyclically
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.lowering.threads.register_tiles import (
@@ -81,7 +81,7 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
     )
     declined = []
     for candidate, node, context in tried:
-        outcome: Outcome = candidate(node, context)
+        outcome: KernelOutcome = candidate(node, context)
         if isinstance(outcome, tuple):
             k.statements.extend(outcome)
             return
@@ -105,7 +105,7 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
 
 
 @rule(remark=lambda _, k: Remark((f"{ACCUMULATORS} accumulators in {k.base}",)))
-def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcome:
     """Distribute points cyclically over an array of accumulators, which the device's
     compiler vectorises.
 
@@ -171,7 +171,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
 
 
 @rule(remark=lambda _, k: Remark((f"{PARTS} parts in {k.base}",)))
-def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcome:
     """Interleave the reductions of equal parts of a chunk, each in its order, then
     combine their results in order.
 
@@ -227,7 +227,9 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
         ]
 
         def state_of(number: Name) -> Accumulators:
-            places: list[list[Place]] = [[t.at((number,)) for t in ts] for ts in tiles]
+            places: list[list[AccumulatorPlace]] = [
+                [t.at((number,)) for t in ts] for ts in tiles
+            ]
             return Accumulators(k, reduction.operators, places)
 
         each_part = partial(each_register, k, PART_COUNTS)

@@ -27,8 +27,8 @@ from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group, tiles
 from minifut.lowering.gpu.work_distribution import (
+    ElementValues,
     SegmentTask,
-    Values,
     WorkDistribution,
     bind_segment,
     count_segments,
@@ -48,7 +48,7 @@ from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, decision
 
-Fold = Callable[[LaneGroup, Element], list[kc.Variable]]
+FoldElement = Callable[[LaneGroup, Element], list[kc.Variable]]
 """emits how the lanes of a task fold its elements"""
 LOADS_IN_FLIGHT = 4
 """of a lane: 2048 work-items with a load of 4 bytes each cover 60 % of the latency of
@@ -59,7 +59,7 @@ LIGHT_STATEMENTS = 8
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    fold: Fold
+    fold: FoldElement
     if distribute_cyclically.fires(operation, host):
         in_flight = LOADS_IN_FLIGHT if is_light(operation.body) else 1
         fold, per_item = partial(reduce_strided, in_flight=in_flight), 1
@@ -97,7 +97,7 @@ class Whole:
 
     operation: SegRed
     types: list[ScalarType]
-    fold: Fold
+    fold: FoldElement
 
     def reduce(
         self, k: KernelBuilder, task: SegmentTask, cut: WorkDistribution, point: Element
@@ -251,7 +251,7 @@ def _second(
     with each_task(k, cut) as task:
         start = k.declare("first", task.segment * k.size_value(cut.length))
 
-        def point(at: kc.Expression) -> Values:
+        def point(at: kc.Expression) -> ElementValues:
             return tuple(k.read(part, (start + at,)) for part in partials)
 
         total = whole.reduce(k, task, cut, point)
@@ -271,7 +271,7 @@ def body_at(
     """The body as a function of the innermost index."""
     count = sum(len(op.neutral) for op in operation.operators)
 
-    def point(at: kc.Expression) -> Values:
+    def point(at: kc.Expression) -> ElementValues:
         index = k.bind_index(operation.space.indices[-1], at)
         k.statements_of(operation.body.statements)
         values = []

@@ -25,7 +25,7 @@ from minifut.ir.kernels import KernelBody, KernelResult, Returns, SegBinOp
 from minifut.ir.node import divided
 from minifut.ir.types import I64, Type
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import Outcome, loop_context
+from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
 from minifut.kernel_passes.vectorise.loops import COMMUTES, distribute_fold_cyclically
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.lowering.cpu.reduction import EXPENSIVE, Reduction, ReductionChunk
@@ -43,7 +43,9 @@ BEFORE_ALL = i64(-1)
 
 
 @rule(label="asVector")
-def distribute_selection_cyclically(chunk: ReductionChunk, k: KernelBuilder) -> Outcome:
+def distribute_selection_cyclically(
+    chunk: ReductionChunk, k: KernelBuilder
+) -> KernelOutcome:
     """Distribute points cyclically where the operator gives the operand whose keys win.
 
     before:
@@ -88,7 +90,7 @@ def distribute_selection_cyclically(chunk: ReductionChunk, k: KernelBuilder) -> 
             cheap=True,
         )
         lanes.reset()
-        outcome: Outcome = distribute_fold_cyclically(fold, loop_context(k))
+        outcome: KernelOutcome = distribute_fold_cyclically(fold, loop_context(k))
         if not isinstance(outcome, tuple):
             return outcome
         k.statements.extend(outcome)

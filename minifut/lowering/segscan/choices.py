@@ -38,7 +38,7 @@ DIGITS = 8
 """the most values of a digit"""
 NARROW_TERMS = 8
 """the sum of the coefficients of a polynomial that fits 32 bits with few points"""
-Known: TypeAlias = Size | bool
+SizeOrFlag: TypeAlias = Size | bool
 """what a scalar is for some values of the choices"""
 
 
@@ -140,7 +140,7 @@ class AtPoint:
             raise UNKNOWN
         return value
 
-    def value(self, atom: Atom) -> Known:
+    def value(self, atom: Atom) -> SizeOrFlag:
         """What the atom is; raises `ChoiceNeeded` if that depends on one."""
         scope = self.scope
         if not isinstance(atom, Constant):
@@ -165,7 +165,7 @@ class AtPoint:
         outer = self.scope.definitions.get(statement.pattern[0].name)
         return set() if outer else {p.name for p in statement.pattern}
 
-    def of(self, param: Param, statement: Stm) -> Known:
+    def of(self, param: Param, statement: Stm) -> SizeOrFlag:
         """What a statement gives a name."""
         exp: Exp = statement.exp
         if isinstance(exp, Copy):
@@ -186,7 +186,7 @@ class AtPoint:
             raise UNKNOWN
         raise ChoiceNeeded(param.name, TRUTHS)
 
-    def of_branch(self, param: Param, statement: Stm, exp: If) -> Known:
+    def of_branch(self, param: Param, statement: Stm, exp: If) -> SizeOrFlag:
         """The result of the branch that is taken."""
         body = exp.then if self.truth(exp.condition) else exp.otherwise
         inside = {p.name: s for s in body.statements for p in s.pattern}
@@ -215,7 +215,7 @@ class AtPoint:
             return value
         raise Decline("what becomes of a point depends on an unknown condition")
 
-    def operation(self, name: Name, exp: ScalarOp) -> Known:
+    def operation(self, name: Name, exp: ScalarOp) -> SizeOrFlag:
         operator, operands = exp.operator, exp.operands
         if digits := _digits(exp):
             raise ChoiceNeeded(
@@ -285,7 +285,7 @@ def _digits(exp: ScalarOp) -> range:
     return range(masks[-1]) if divides and 1 < masks[-1] <= DIGITS else range(0)
 
 
-def _known(constant: Constant) -> Known:
+def _known(constant: Constant) -> SizeOrFlag:
     value = constant.value
     if isinstance(value, float):
         raise UNKNOWN

@@ -35,9 +35,9 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import from_word, to_word, word_of
 from minifut.lowering.gpu.lane_groups import LaneGroup, lane_group, staged_tile
 from minifut.lowering.gpu.work_distribution import (
+    ElementValues,
     SegmentTask,
     SharedOperands,
-    Values,
     WorkDistribution,
     assign_all,
     bind_segment,
@@ -83,7 +83,7 @@ class Published:
                 self.k.atomic("atomic_xchg", self.words, at, part | PRESENT)
                 at = at + 1
 
-    def wait(self, place: kc.Expression) -> Values:
+    def wait(self, place: kc.Expression) -> ElementValues:
         """The values of a place, as soon as they are there."""
         at, k = self._first_word(place), self.k
         values = []
@@ -187,7 +187,7 @@ def _look_back(
     lanes: LaneGroup,
     published: Published,
     tile: kc.Expression,
-    aggregate: Values,
+    aggregate: ElementValues,
 ) -> list[kc.Variable]:
     """The prefix before a tile, in all lanes; that with its aggregate is published
     where the next block needs it."""

@@ -29,7 +29,7 @@ from minifut.names import Name
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
-Value: TypeAlias = kc.Expression | Array | RegisterTile
+LoweredValue: TypeAlias = kc.Expression | Array | RegisterTile
 
 
 class NotInKernel(Exception):
@@ -47,7 +47,7 @@ class KernelBuilder(CodeBuilder):
         super().__init__(host.names, base)
         self.host = host
         self.derivation = host.derivation
-        self.values: dict[Name, Value] = {}
+        self.values: dict[Name, LoweredValue] = {}
         self.thread: tuple[kc.Expression, Size] | None = None
         self.destinations: dict[Name, Array] = {}
         self.private_bytes = 0
@@ -59,11 +59,11 @@ class KernelBuilder(CodeBuilder):
 
     # --- names ------------------------------------------------------------------------
 
-    def bind(self, name: Name, value: Value) -> None:
+    def bind(self, name: Name, value: LoweredValue) -> None:
         """`name` stands for the value from now on."""
         self.values[name] = value
 
-    def bind_all(self, names: Iterable[Name], values: Iterable[Value]) -> None:
+    def bind_all(self, names: Iterable[Name], values: Iterable[LoweredValue]) -> None:
         """Names stand for as many values."""
         self.values.update(zip(names, values, strict=True))
 
@@ -78,7 +78,7 @@ class KernelBuilder(CodeBuilder):
         self.values[name] = value
         return value
 
-    def atom(self, atom: Atom) -> Value:
+    def atom(self, atom: Atom) -> LoweredValue:
         """What an atom stands for."""
         if isinstance(atom, Constant):
             return kc.Literal(atom.value, kc.VectorType(atom.type))
@@ -262,7 +262,10 @@ class KernelBuilder(CodeBuilder):
         return self.load(array.memory, array.position(self.as_sizes(indices)))
 
     def write(
-        self, array: Array, indices: tuple[kc.Expression | Size, ...], value: Value
+        self,
+        array: Array,
+        indices: tuple[kc.Expression | Size, ...],
+        value: LoweredValue,
     ) -> None:
         """An element, or a whole row."""
         at = self.as_sizes(indices)
@@ -318,7 +321,7 @@ class KernelBuilder(CodeBuilder):
                 raise NotInKernel(f"{type(statement.exp).__name__} in a thread")
             rule(self, statement, statement.exp)
 
-    def body(self, body: core.Body) -> tuple[Value, ...]:
+    def body(self, body: core.Body) -> tuple[LoweredValue, ...]:
         """Lower a body; the values of its results."""
         self.statements_of(body.statements)
         return tuple(self.atom(atom) for atom in body.result)

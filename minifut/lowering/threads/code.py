@@ -175,9 +175,9 @@ def _manifest(k: KernelBuilder, stm: Stm, exp: core.Manifest) -> None:
     k.bind(stm.pattern[0].name, made)
 
 
-Rule = Callable[[KernelBuilder, Stm, Any], None]
+ThreadRule = Callable[[KernelBuilder, Stm, Any], None]
 
-RULES: dict[type, Rule] = {
+RULES: dict[type, ThreadRule] = {
     core.Copy: _same,
     core.Trace: _same,
     core.Opaque: _same,

@@ -22,7 +22,7 @@ from minifut.ir.types import BOOL, ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import release_after
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.device_functions import call_function
 from minifut.lowering.threads.register_tiles import RegisterTile, like, move
 from minifut.lowering.threads.relocatable_arrays import (
@@ -46,16 +46,16 @@ def _variables(
     ]
 
 
-Place: TypeAlias = kc.Variable | Array | RelocatableArray | RegisterTile
+LoopPlace: TypeAlias = kc.Variable | Array | RelocatableArray | RegisterTile
 
 
 def _results(
     k: KernelBuilder, pattern: tuple[Param, ...], exp: core.If | core.Match
-) -> list[Place]:
+) -> list[LoopPlace]:
     """Storage of the results of branches: variables; for arrays new memory, or the
     array that all branches return."""
     own = {p.name for p in pattern}
-    places: list[Place] = []
+    places: list[LoopPlace] = []
     for position, (bound, variable) in enumerate(
         zip(pattern, _variables(k, pattern), strict=True)
     ):
@@ -78,7 +78,7 @@ def _results(
     return places
 
 
-def _branch(k: KernelBuilder, body: Body, places: list[Place]) -> None:
+def _branch(k: KernelBuilder, body: Body, places: list[LoopPlace]) -> None:
     for place, value in zip(places, k.body(body), strict=True):
         if isinstance(place, RelocatableArray):
             assert isinstance(value, Array)
@@ -139,11 +139,11 @@ def _bind_all(k: KernelBuilder, pattern: tuple[Param, ...], values: list[Any]) -
             k.bind(bound.name, value)
 
 
-def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
+def _start(k: KernelBuilder, exp: core.Loop) -> list[LoopPlace]:
     """Storage of the parameters of a loop, with their initial values."""
     own = {p.name for p in exp.parameters}
     initial = [k.atom(atom) for atom in exp.initial]
-    places: list[Place] = []
+    places: list[LoopPlace] = []
     for position, (bound, value) in enumerate(
         zip(exp.parameters, initial, strict=True)
     ):
@@ -177,7 +177,9 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[Place]:
     return places
 
 
-def _again(k: KernelBuilder, places: list[Place], results: tuple[Value, ...]) -> None:
+def _again(
+    k: KernelBuilder, places: list[LoopPlace], results: tuple[LoweredValue, ...]
+) -> None:
     """Parallel assignment of the results to the parameters."""
     moving = {p.name for p in places if isinstance(p, kc.Variable)}
     memories = {p.memory for p in places if isinstance(p, Array)}
@@ -265,7 +267,7 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     _bind_all(k, stm.pattern, places)
 
 
-def _parallel(loop: kc.Statement, places: Iterable[Place]) -> kc.Statement:
+def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:
     """The loop of a map, for the device's compiler to vectorise: no iteration reads
     what another one writes (`passes.short_circuit.regions`), unless each has the same
     arrays of its own."""

@@ -26,7 +26,7 @@ from minifut.ir.types import I64, ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import Arena, arena_of
-from minifut.lowering.threads.builder import KernelBuilder, NotInKernel, Value
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.relocatable_arrays import (
     offset_in_arena,
     relocatable_array,
@@ -251,7 +251,7 @@ def _lowered(
 
 
 def own_arguments(
-    k: KernelBuilder, arguments: list[Value], targets: list[Array]
+    k: KernelBuilder, arguments: list[LoweredValue], targets: list[Array]
 ) -> list[kc.Expression | kc.Memory]:
     """Scalars, then arrays, then where results go, as `make_function` has them."""
     given: list[kc.Expression | kc.Memory] = []

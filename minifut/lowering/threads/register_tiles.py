@@ -21,7 +21,7 @@ from minifut.lowering.index_functions import Array
 from minifut.names import Name
 
 if TYPE_CHECKING:
-    from minifut.lowering.threads.builder import KernelBuilder, Value
+    from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 
 
 @immutable
@@ -90,7 +90,7 @@ def each_register(
         yield tuple(names)
 
 
-def move(k: KernelBuilder, target: RegisterTile, value: Value) -> None:
+def move(k: KernelBuilder, target: RegisterTile, value: LoweredValue) -> None:
     """Copy another tile, or the elements of an array, into a tile."""
     if isinstance(value, RegisterTile):
         if value.family == target.family:

@@ -29,7 +29,7 @@ from minifut.rewrite.rule import Declined, Remark, rule
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
 
-Dimensions = tuple[tuple[Size, Size, Size], ...]
+TileDimensions = tuple[tuple[Size, Size, Size], ...]
 """of a tiled result: total, block, register"""
 
 
@@ -116,7 +116,7 @@ def clamp_tile_sizes(
     return substitute(operation, mapping), made
 
 
-def _dimensions(operation: kernels.SegMap) -> Dimensions:
+def _dimensions(operation: kernels.SegMap) -> TileDimensions:
     """Those of its results, if all are equal and there is a group for each block of
     them; else none."""
     blocked = [
@@ -142,7 +142,9 @@ def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
     ]
 
 
-def _clamped_registers(host: HostBuilder, dimensions: Dimensions) -> dict[Name, Atom]:
+def _clamped_registers(
+    host: HostBuilder, dimensions: TileDimensions
+) -> dict[Name, Atom]:
     """Sizes of register tiles clamped to the totals."""
     registers = [register for _, _, register in dimensions]
     mapping: dict[Name, Atom] = {}

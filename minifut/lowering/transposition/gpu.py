@@ -24,7 +24,7 @@ SIDE = Parameter(
 )
 ROWS = Parameter("gpu.transpose.rows", "tile_size", (("cpu", 8), ("gpu", 8)), (1, 256))
 """of a square that a group processes at a time"""
-Visit = Callable[[kc.Expression, kc.Expression, kc.Expression], None]
+VisitElement = Callable[[kc.Expression, kc.Expression, kc.Expression], None]
 
 
 def copy_transposed(host: HostBuilder, plane: Plane) -> None:
@@ -54,7 +54,7 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     def store(r: kc.Expression, i: kc.Expression, j: kc.Expression) -> None:
         k.write(plane.target, (*outer, i, j), k.load(tile, lane * (length + 1) + r))
 
-    def each_row(visit: Visit, transposed: bool) -> None:
+    def each_row(visit: VisitElement, transposed: bool) -> None:
         """The rows of a work-item: of a whole square a number that is known when the
         kernel is built, without guards, so that all loads are in flight together."""
 

@@ -35,7 +35,7 @@ from minifut.opencl.runtime.pool import ALIGNMENT
 from minifut.opencl.runtime.sections import Section, together
 
 if TYPE_CHECKING:
-    from minifut.opencl.runtime.first_launches import Launch
+    from minifut.opencl.runtime.first_launches import DelayedLaunch
     from minifut.opencl.runtime.kernels import Launcher
     from minifut.opencl.runtime.queue import Session
 
@@ -232,7 +232,7 @@ class Batch:
         for number, member in enumerate(parts):
             member.number = number
 
-    def start(self, launches: Sequence[Launch]) -> Any:
+    def start(self, launches: Sequence[DelayedLaunch]) -> Any:
         """Enqueue launches of parts; the event. No batch may be running."""
         memory = self.session.batch_memory
         calls = [(member, points, given) for _, member, points, _, given in launches]

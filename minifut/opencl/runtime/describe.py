@@ -104,14 +104,14 @@ class Value:
         return len(self.leaves)
 
 
-HostFunction = Callable[..., tuple[Any, ...]]
+HostCallable = Callable[..., tuple[Any, ...]]
 
 
 class Entry(NamedTuple):
     """An entry point: `function(run, *sizes, *leaves)` gives a tuple of leaves."""
 
     name: str
-    function: HostFunction
+    function: HostCallable
     sizes: tuple[str, ...]
     parameters: tuple[Value, ...]
     results: tuple[Value, ...]

@@ -27,7 +27,7 @@ from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
-Sizes = dict[str, tuple[int, str]]
+SizeArguments = dict[str, tuple[int, str]]
 """a size's value and the argument that gave it"""
 
 
@@ -54,7 +54,7 @@ class Converter:
                 f"{entry.name} takes {counted(len(entry.parameters), 'argument')} "
                 f"({names}), got {len(arguments)}"
             )
-        sizes: Sizes = {}
+        sizes: SizeArguments = {}
         leaves: list[Any] = []
         for parameter, plain, given in zip(
             entry.parameters, self._plain, arguments, strict=True
@@ -74,7 +74,9 @@ class Converter:
             found.append(sizes[name][0])
         return found + leaves
 
-    def _open(self, value: Value, given: Any, sizes: Sizes, leaves: list[Any]) -> None:
+    def _open(
+        self, value: Value, given: Any, sizes: SizeArguments, leaves: list[Any]
+    ) -> None:
         """The leaves of a value that is no array of scalars."""
 
         def opaque(part: Value, inner: Any, path: str) -> Leaves:
@@ -94,7 +96,7 @@ class Converter:
                 part = Value(path, _text(leaf), (leaf,), value.unique)
                 leaves.append(self._leaf(part, leaf, inner, path, sizes))
 
-    def _fill_blanks(self, leaves: list[Any], sizes: Sizes) -> None:
+    def _fill_blanks(self, leaves: list[Any], sizes: SizeArguments) -> None:
         """Zeros for leaves that nothing examines, now that all sizes are known."""
         for place, pending in enumerate(leaves):
             if not isinstance(pending, _Pending):
@@ -111,7 +113,7 @@ class Converter:
             leaves[place] = self.session.upload(np.zeros(shape, dtype))
 
     def _open_opaque(
-        self, value: Value, given: Any, path: str, sizes: Sizes
+        self, value: Value, given: Any, path: str, sizes: SizeArguments
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(path, given, f"an opaque value of type {value.text}")
@@ -136,7 +138,7 @@ class Converter:
         return leaves
 
     def _leaf(
-        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: Sizes
+        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: SizeArguments
     ) -> Any:
         dtype = DTYPES[leaf.type]
         if leaf.shape is None:
@@ -215,7 +217,7 @@ class Converter:
             )
 
     def _check_shape(
-        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: Sizes
+        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: SizeArguments
     ) -> None:
         assert leaf.shape is not None
         for dimension, wanted in enumerate(leaf.shape):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST = 32
 """kernels of a program"""
 
-Launch = tuple[Launcher, Any, Any, Any, tuple[Any, ...]]
+DelayedLaunch = tuple[Launcher, Any, Any, Any, tuple[Any, ...]]
 """with its queue, sizes and arguments; in a batch with its place there, work-items and
 arguments"""
 
@@ -40,7 +40,7 @@ class FirstLaunches:
     session: Session
     is_used: bool
     """whether launches may wait: where kernels share the memory of the process"""
-    waiting: list[Launch] = field(default_factory=list)
+    waiting: list[DelayedLaunch] = field(default_factory=list)
     before: Any = None
     batch: Batch | None = None
     """of which all are that wait"""
@@ -98,7 +98,7 @@ class FirstLaunches:
         for launcher, *launch in waiting:
             launcher.launch_as_added(*launch)
 
-    def drop(self) -> list[Launch]:
+    def drop(self) -> list[DelayedLaunch]:
         """Forget what waits, as if it had not been launched; gives it. May be
         interrupted, and called again."""
         waiting = self.waiting

@@ -22,7 +22,7 @@ from minifut.opencl.runtime.describe import (
     DTYPES,
     Entry,
     EntryLeaf,
-    HostFunction,
+    HostCallable,
     Value,
 )
 from minifut.opencl.runtime.entry import Converter
@@ -70,7 +70,7 @@ class TimedCall:
         """What it calls."""
         return self._entry
 
-    def of(self, function: HostFunction) -> TimedCall:
+    def of(self, function: HostCallable) -> TimedCall:
         """The same call of a function that takes the entry point's place."""
         entry = self._entry._replace(function=function)
         other = TimedCall(

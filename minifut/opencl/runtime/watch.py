@@ -63,7 +63,7 @@ def started_by(noted: Sequence[Noted]) -> list[Started]:
     return found
 
 
-Comparison = tuple[str, int]
+ThresholdComparison = tuple[str, int]
 """a threshold's name, and the amount of parallelism that was compared with it"""
 
 
@@ -71,7 +71,7 @@ Comparison = tuple[str, int]
 class Observation:
     """What runs did, in order; clear it to forget the ones before."""
 
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[ThresholdComparison] = field(default_factory=list)
     launches: list[int] = field(default_factory=list)
     """kernels by number"""
     kernels: list[tuple[str, Mapping[str, int]]] = field(default_factory=list)
@@ -99,7 +99,7 @@ class WatchedThreshold(int):
     """A threshold that notes what is compared with it; otherwise a number."""
 
     name: str
-    comparisons: list[Comparison]
+    comparisons: list[ThresholdComparison]
 
     def __le__(self, other: Any) -> bool:
         self.comparisons.append((self.name, int(other)))

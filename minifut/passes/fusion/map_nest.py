@@ -17,7 +17,7 @@ from minifut.ir.traverse import free_names
 from minifut.ir.types import row_type
 from minifut.names import Name
 
-Input: TypeAlias = tuple[Param, Name, tuple[int, ...]]
+NestInput: TypeAlias = tuple[Param, Name, tuple[int, ...]]
 """a parameter of the body, the array it comes from, the dimensions it varies along"""
 
 
@@ -26,7 +26,7 @@ class MapNest:
     """`inputs` say which dimensions, in order, an array has in front."""
 
     sizes: tuple[Size, ...]
-    inputs: tuple[Input, ...]
+    inputs: tuple[NestInput, ...]
     body: Lambda
 
 
@@ -34,7 +34,7 @@ def nest_of(exp: Any, depth: int) -> MapNest | None:
     """The outer `depth` dimensions of maps, if they are perfectly nested and only the
     innermost body uses what varies."""
     sizes: list[Size] = []
-    known: dict[Name, Input] = {}
+    known: dict[Name, NestInput] = {}
     for level in range(depth):
         if not isinstance(exp, Screma) or not exp.is_map:
             return None

@@ -31,7 +31,9 @@ SHORT_STRIDE = 4
 NEAR_STRIDE = 16
 """elements; neighbours so far apart share cache lines, of which others use the rest"""
 
-Kernel: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
+SegmentedOperation: TypeAlias = (
+    kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
+)
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
@@ -308,7 +310,7 @@ class _Reader:
             filled[dimension] = Place(frozenset({position}))
         self.access(array, tuple(p for p in filled if p is not None), loops, writes)
 
-    def results(self, statement: Stm, kernel: Kernel) -> None:
+    def results(self, statement: Stm, kernel: SegmentedOperation) -> None:
         """What each point writes at its place in the results."""
         indices = kernel.space.indices
         segments = 0

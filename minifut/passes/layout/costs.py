@@ -23,7 +23,7 @@ from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, Type, element_of, shape_of
 from minifut.names import Name
-from minifut.passes.layout.accesses import Access, Kernel, count
+from minifut.passes.layout.accesses import Access, SegmentedOperation, count
 
 SECTOR = 32
 """bytes that a GPU moves at least"""
@@ -90,7 +90,7 @@ CPU = Machine("cpu", 2.5, _cpu)
 MACHINES = {"cpu": CPU, "gpu": GPU}
 
 
-def fastest_variables(kernel: Kernel, machine: Machine) -> list[Name]:
+def fastest_variables(kernel: SegmentedOperation, machine: Machine) -> list[Name]:
     """The variables that may run fastest, the one that does as written first."""
     indices = kernel.space.indices
     match kernel:
@@ -102,7 +102,7 @@ def fastest_variables(kernel: Kernel, machine: Machine) -> list[Name]:
     return [indices[-1]]
 
 
-def is_vectorised(kernel: Kernel) -> bool:
+def is_vectorised(kernel: SegmentedOperation) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors: threads make
     or copy no arrays, and cannot fail."""
     if any(isinstance(type_, ArrayType) for type_ in kernel.types):

@@ -25,7 +25,7 @@ from minifut.passes.layout.costs import Machine
 SELDOM = 1 / 256
 """of the cost of a branch that is taken with other parameters than the defaults"""
 
-State: TypeAlias = dict[Name, tuple[int, ...]]
+LayoutState: TypeAlias = dict[Name, tuple[int, ...]]
 """innermost dimensions: of the array itself, then of its copies"""
 
 
@@ -41,7 +41,7 @@ class FunctionFacts:
     wanted: dict[int, set[Dimension]] = field(default_factory=dict)
     later: dict[int, list[set[Name]]] = field(default_factory=dict)
     arrays: dict[int, tuple[Name, ...]] = field(default_factory=dict)
-    made: dict[int, State] = field(default_factory=dict)
+    made: dict[int, LayoutState] = field(default_factory=dict)
     transpositions: dict[Name, float] = field(default_factory=dict)
     definitions: dict[Name, Stm] = field(default_factory=dict)
 
@@ -94,7 +94,7 @@ class FunctionFacts:
         self.wanted[id(body)] = found
         return found
 
-    def enter(self, state: State, name: Name, *innermost: int) -> None:
+    def enter(self, state: LayoutState, name: Name, *innermost: int) -> None:
         """An array of several dimensions; row-major by default."""
         rank = self.rank(name)
         if rank > 1:
@@ -107,7 +107,7 @@ class FunctionFacts:
             )
         return self.transpositions[name]
 
-    def with_results(self, statement: Stm, state: State) -> State:
+    def with_results(self, statement: Stm, state: LayoutState) -> LayoutState:
         """The state with what the statement binds, row-major."""
         key = id(statement)
         if key not in self.made:

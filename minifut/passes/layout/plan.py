@@ -41,7 +41,7 @@ from minifut.passes.layout.choices import (
     Offer,
 )
 from minifut.passes.layout.costs import Machine
-from minifut.passes.layout.facts import FunctionFacts, State
+from minifut.passes.layout.facts import FunctionFacts, LayoutState
 from minifut.passes.layout.orders import kept_orders
 
 FRESH = (core.Manifest, core.Replicate, core.Scratch)
@@ -56,7 +56,7 @@ ROUNDS = 8
 Decisions: TypeAlias = Any
 """None, or (the decisions before, a statement's id, its choice and those of its
 bodies)"""
-Transition: TypeAlias = tuple[float, State, Decisions]
+Transition: TypeAlias = tuple[float, LayoutState, Decisions]
 Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Decisions]]
 """by the innermost dimensions of the results"""
 
@@ -68,7 +68,7 @@ def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Layout
         return {}
     known.find_preferred(function.body)
     planner = _Planner(known)
-    start: State = {}
+    start: LayoutState = {}
     for parameter in function.parameters:
         known.enter(start, parameter.name)
     ends = planner.solve(function.body, start)
@@ -110,7 +110,7 @@ class _Planner:
 
     # --- bodies -----------------------------------------------------------------------
 
-    def solve(self, body: Body, state: State) -> Ends:
+    def solve(self, body: Body, state: LayoutState) -> Ends:
         """The cheapest decisions in a body for each order of its results."""
         later = self.known.later[id(body)]
         state = {n: orders for n, orders in state.items() if n in later[0]}
@@ -119,7 +119,7 @@ class _Planner:
             self.solved[key] = self.through(body, state, later)
         return self.solved[key]
 
-    def through(self, body: Body, state: State, later: list[set[Name]]) -> Ends:
+    def through(self, body: Body, state: LayoutState, later: list[set[Name]]) -> Ends:
         paths: list[Transition] = [(0.0, state, None)]
         for statement, needed in zip(body.statements, later[1:], strict=True):
             best: dict[frozenset[tuple[Name, tuple[int, ...]]], Transition] = {}
@@ -147,7 +147,7 @@ class _Planner:
                 ends[order] = cost, decided
         return ends
 
-    def step(self, statement: Stm, state: State) -> Iterator[Transition]:
+    def step(self, statement: Stm, state: LayoutState) -> Iterator[Transition]:
         """All transitions from a state; the last part is the decision."""
         exp = statement.exp
         if id(statement) in self.known.kernels:
@@ -161,7 +161,7 @@ class _Planner:
         else:
             yield self.plain(statement, state)
 
-    def fresh(self, statement: Stm, state: State) -> Iterator[Transition]:
+    def fresh(self, statement: Stm, state: LayoutState) -> Iterator[Transition]:
         """An array that is made in any order at the same cost."""
         name = statement.pattern[0].name
         own = self.known.rank(name) - 1
@@ -173,7 +173,7 @@ class _Planner:
             item = id(statement), choice, ()
             yield 0.0, {**state, name: (dimension,)}, item
 
-    def plain(self, statement: Stm, state: State) -> Transition:
+    def plain(self, statement: Stm, state: LayoutState) -> Transition:
         exp, cost = statement.exp, 0.0
         after = self.known.with_results(statement, state)
         name = statement.pattern[0].name if statement.pattern else None
@@ -202,7 +202,7 @@ class _Planner:
     # --- kernels ----------------------------------------------------------------------
 
     def kernel(
-        self, statement: Stm, facts: KernelFacts, state: State
+        self, statement: Stm, facts: KernelFacts, state: LayoutState
     ) -> Iterator[Transition]:
         for offer in facts.offers:
             reads = [
@@ -221,7 +221,7 @@ class _Planner:
                 yield self.chosen(statement, facts, offer, combination, state)
 
     def reads(
-        self, facts: KernelFacts, offer: Offer, array: Name, state: State
+        self, facts: KernelFacts, offer: Offer, array: Name, state: LayoutState
     ) -> Iterator[tuple[float, Name, int | None]]:
         """Read an operand in its own order, from a copy, or from a copy made for it."""
         orders = state.get(array, (self.known.rank(array) - 1,))
@@ -254,7 +254,7 @@ class _Planner:
         facts: KernelFacts,
         offer: Offer,
         combination: tuple[tuple[float, Name, int | None], ...],
-        state: State,
+        state: LayoutState,
     ) -> Transition:
         after = self.known.with_results(statement, state)
         exp = statement.exp
@@ -286,7 +286,7 @@ class _Planner:
     # --- control ----------------------------------------------------------------------
 
     def branches(
-        self, statement: Stm, exp: core.If | core.Match, state: State
+        self, statement: Stm, exp: core.If | core.Match, state: LayoutState
     ) -> Iterator[Transition]:
         bodies, shares = host_bodies(exp), self.known.shares(exp)
         ends = [self.solve(body, state) for body in bodies]
@@ -311,7 +311,7 @@ class _Planner:
             yield cost, after, (id(statement), BranchChoice(order), tuple(inner))
 
     def loop(
-        self, statement: Stm, exp: core.Loop, state: State
+        self, statement: Stm, exp: core.Loop, state: LayoutState
     ) -> Iterator[Transition]:
         rounds = float(ROUNDS)
         if isinstance(exp.form, core.ForLoop) and isinstance(
@@ -368,7 +368,7 @@ class _Planner:
         return list(dict.fromkeys((starts, *combinations(*every))))
 
     def copies_before(
-        self, body: Body, state: State, parameters: tuple[Name, ...]
+        self, body: Body, state: LayoutState, parameters: tuple[Name, ...]
     ) -> list[tuple[Dimension, ...]]:
         """Copies to make before a loop: none, each wanted one, or all."""
         if self.is_greedy:

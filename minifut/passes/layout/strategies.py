@@ -30,7 +30,7 @@ MOST = 32
 
 
 @immutable
-class Strategy:
+class LayoutStrategy:
     """Restrictions under which some accesses are efficient. `inside` runs fastest,
     `outside` must not, `innermost` gives arrays their innermost dimension."""
 
@@ -39,7 +39,9 @@ class Strategy:
     innermost: frozenset[tuple[Name, int]] = frozenset()
 
 
-def combine(one: Strategy, other: Strategy, space: Sequence[Name]) -> Strategy | None:
+def combine(
+    one: LayoutStrategy, other: LayoutStrategy, space: Sequence[Name]
+) -> LayoutStrategy | None:
     """What fulfils both; None if nothing does."""
     if one.inside and other.inside and one.inside != other.inside:
         return None
@@ -50,29 +52,29 @@ def combine(one: Strategy, other: Strategy, space: Sequence[Name]) -> Strategy |
     innermost = one.innermost | other.innermost
     if len({array for array, _ in innermost}) < len(innermost):
         return None
-    return Strategy(inside, outside, innermost)
+    return LayoutStrategy(inside, outside, innermost)
 
 
-def strategies_of(access: Access, space: Sequence[Name]) -> list[Strategy]:
+def strategies_of(access: Access, space: Sequence[Name]) -> list[LayoutStrategy]:
     """How one access can be efficient; none if it cannot at all."""
     variables = [name for name in space if access.varies_with(name)]
     found = []
-    invariant = Strategy(None, frozenset(variables))
+    invariant = LayoutStrategy(None, frozenset(variables))
     if not invariant.outside.issuperset(space):
         found.append(invariant)
     for name in variables:
         for dimension in access.places_along(name):
             innermost = frozenset({(access.array, dimension)})
-            found.append(Strategy(name, frozenset(), innermost))
+            found.append(LayoutStrategy(name, frozenset(), innermost))
     return found
 
 
 def kernel_strategies(
     accesses: Iterable[Access], space: Sequence[Name]
-) -> list[Strategy]:
+) -> list[LayoutStrategy]:
     """The strategies that make all accesses efficient. An access that agrees with no
     strategy of those before it is left as it is, the least work last."""
-    kept = [Strategy()]
+    kept = [LayoutStrategy()]
     for access in sorted(accesses, key=lambda a: -a.elements * a.nbytes):
         own = strategies_of(access, space)
         both = {

@@ -28,10 +28,10 @@ from minifut.ir.sizes import Size
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-Place = Atom | DimSlice
+IndexOrSlice = Atom | DimSlice
 
 
-def _plain(slice_: tuple[Place, ...]) -> tuple[Atom, ...] | None:
+def _plain(slice_: tuple[IndexOrSlice, ...]) -> tuple[Atom, ...] | None:
     """The slice as indices, if it keeps no range."""
     atoms = tuple(s for s in slice_ if not isinstance(s, DimSlice))
     return atoms if len(atoms) == len(slice_) else None
@@ -167,7 +167,7 @@ def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
         return INDEX_OF_SLICE_REFUSED
     build = context.builder(statement)
     waiting = list(exp.slice)
-    joined: list[Place] = []
+    joined: list[IndexOrSlice] = []
     for inner in source.slice:
         if not isinstance(inner, DimSlice) or not waiting:
             joined.append(inner)
@@ -176,7 +176,7 @@ def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
     return with_expression(statement, Index(source.array, (*joined, *waiting)), build)
 
 
-def _within(build: Builder, range_: DimSlice, place: Place) -> Place:
+def _within(build: Builder, range_: DimSlice, place: IndexOrSlice) -> IndexOrSlice:
     """A place counted from the start of a range, in the array itself."""
     if isinstance(place, DimSlice):
         start = _scaled(build, range_, place.start)
@@ -221,7 +221,7 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
     if not isinstance(source, Rearrange):
         return INDEX_OF_REARRANGE_REFUSED
     shape = array_type(source.array, context.scope).shape
-    places: list[Place] = [DimSlice(i64(0), size, i64(1)) for size in shape]
+    places: list[IndexOrSlice] = [DimSlice(i64(0), size, i64(1)) for size in shape]
     kept = list(source.permutation[len(exp.slice) :])
     for position, place in enumerate(exp.slice):
         dimension = source.permutation[position]
@@ -239,7 +239,7 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
     return with_expression(statement, Index(source.array, tuple(places)))
 
 
-def _is_whole(place: Place, size: Size) -> bool:
+def _is_whole(place: IndexOrSlice, size: Size) -> bool:
     return (
         isinstance(place, DimSlice)
         and place.start == i64(0)

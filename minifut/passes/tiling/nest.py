@@ -16,17 +16,17 @@ from minifut.ir.types import element_of, shape_of
 from minifut.names import Name
 from minifut.passes.tiling.parameters import Footprint
 
-Dimensions = frozenset[int]
+DimensionSet = frozenset[int]
 
 
 @immutable
-class Operand:
+class ReadOperand:
     """Something that a redomap reads at each step: the dimensions it varies with
     (besides the common one), the bytes of an element, and whether loaded elements
     decide where it is read."""
 
     array: Name
-    dimensions: Dimensions
+    dimensions: DimensionSet
     bytes: int
     gathered: bool = False
 
@@ -44,7 +44,7 @@ class Variance:
     """On which dimensions of a kernel each name of its body depends."""
 
     def __init__(self, kernel: SegMap) -> None:
-        self.known: dict[Name, Dimensions] = {
+        self.known: dict[Name, DimensionSet] = {
             index: frozenset({position})
             for position, index in enumerate(kernel.space.indices)
         }
@@ -56,18 +56,18 @@ class Variance:
         found = self.of(free_names(statement.exp))
         self.known.update((p.name, found) for p in statement.pattern)
 
-    def of(self, names: Iterable[Name]) -> Dimensions:
+    def of(self, names: Iterable[Name]) -> DimensionSet:
         """The dimensions that any of the names depends on."""
-        none: Dimensions = frozenset()
+        none: DimensionSet = frozenset()
         return none.union(*[self.known.get(name, none) for name in names])
 
 
 def operands_of(
     kernel: SegMap, variance: Variance, scope: Scope, iotas: set[Name]
-) -> list[Operand]:
+) -> list[ReadOperand]:
     """What the redomaps read at each step: elements of their arrays, and elements that
     their functions read at places that depend on the step."""
-    found: list[Operand] = []
+    found: list[ReadOperand] = []
     for _, redomap in redomaps_of(kernel):
         stepping, loaded = set[Name](), set[Name]()
         for parameter, array in zip(
@@ -78,7 +78,7 @@ def operands_of(
             if array not in iotas:
                 loaded.add(parameter.name)
                 bytes_ = element_of(array_type(array, scope)).bytes
-                found.append(Operand(array, variance.of((array,)), bytes_))
+                found.append(ReadOperand(array, variance.of((array,)), bytes_))
         for statement in redomap.function.body.statements:
             used = free_names(statement.exp)
             variance.add(statement)
@@ -93,7 +93,7 @@ def operands_of(
             ):
                 bytes_ = element_of(statement.pattern[0].type).bytes
                 dimensions, array = variance.of(used), statement.exp.array
-                found.append(Operand(array, dimensions, bytes_, gathered))
+                found.append(ReadOperand(array, dimensions, bytes_, gathered))
     return found
 
 
@@ -107,7 +107,7 @@ def iotas_of(kernel: SegMap, outside: Iterable[Stm]) -> set[Name]:
 
 
 def footprint_of(
-    kernel: SegMap, operands: list[Operand], dimensions: tuple[int, ...]
+    kernel: SegMap, operands: list[ReadOperand], dimensions: tuple[int, ...]
 ) -> Footprint:
     """What decides the default sizes of tiles along these dimensions."""
     redomaps = redomaps_of(kernel)

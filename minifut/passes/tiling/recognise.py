@@ -24,7 +24,7 @@ from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.tiling.marks import LECTURE, NEST, Mark, mark_of, marked
 from minifut.passes.tiling.nest import (
-    Operand,
+    ReadOperand,
     Variance,
     iotas_of,
     operands_of,
@@ -163,7 +163,7 @@ def _unfit_redomap(statement: Stm, exp: Screma) -> str:
     return ""
 
 
-def chosen_dimensions(rank: int, operands: list[Operand]) -> tuple[int, ...]:
+def chosen_dimensions(rank: int, operands: list[ReadOperand]) -> tuple[int, ...]:
     """Rows and columns, or columns alone, or nothing."""
     sets = [operand.dimensions for operand in operands]
     pairs = [(r, c) for c in reversed(range(rank)) for r in reversed(range(c))]

@@ -11,7 +11,7 @@ from minifut.ir.scope import scope_of
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access, Place, accesses_of
 from minifut.passes.layout.strategies import (
-    Strategy,
+    LayoutStrategy,
     combine,
     kernel_strategies,
     strategies_of,
@@ -26,10 +26,10 @@ def access(array: str, *at: Name, elements: int = 1) -> Access:
     return Access(Name(array, 0), places, elements, 4)
 
 
-def strategy(inside: Name | None, outside: str, **innermost: int) -> Strategy:
+def strategy(inside: Name | None, outside: str, **innermost: int) -> LayoutStrategy:
     names = frozenset(n for n in SPACE if n.base in outside)
     arrays = frozenset((Name(a, 0), d) for a, d in innermost.items())
-    return Strategy(inside, names, arrays)
+    return LayoutStrategy(inside, names, arrays)
 
 
 def test_an_access_is_invariant_or_coalesced_along_a_variable_of_it() -> None:
@@ -61,7 +61,9 @@ def test_what_agrees_combines() -> None:
     ],
     ids=["two inside", "inside and outside", "all outside", "two orders"],
 )
-def test_what_disagrees_does_not_combine(one: Strategy, other: Strategy) -> None:
+def test_what_disagrees_does_not_combine(
+    one: LayoutStrategy, other: LayoutStrategy
+) -> None:
     assert combine(one, other, SPACE) is None
 
 

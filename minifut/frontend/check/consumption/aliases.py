@@ -32,24 +32,24 @@ class Alias:
     path: tuple[str, ...] = ()
 
 
-Aliases: TypeAlias = frozenset[Alias]
-NONE: Aliases = frozenset()
+AliasSet: TypeAlias = frozenset[Alias]
+NONE: AliasSet = frozenset()
 
 
 @immutable
 class AliasLeaf:
     """An array, an abstract value or (always without aliases) a scalar."""
 
-    aliases: Aliases = NONE
+    aliases: AliasSet = NONE
 
 
 @immutable
 class Parts:
     """A record by field, or a sum by constructor and position ("c", 0)."""
 
-    parts: tuple[tuple[str | tuple[str, int], Tree], ...]
+    parts: tuple[tuple[str | tuple[str, int], AliasTree], ...]
 
-    def get(self, key: str | tuple[str, int]) -> Tree:
+    def get(self, key: str | tuple[str, int]) -> AliasTree:
         """The tree of one component; no aliases if there is no such component."""
         return dict(self.parts).get(key, AliasLeaf())
 
@@ -58,11 +58,11 @@ class Parts:
 class AliasClosure:
     """A function with its type (whose `*` marks are the diets) and what it captures."""
 
-    aliases: Aliases
+    aliases: AliasSet
     type: Arrow
 
 
-Tree: TypeAlias = AliasLeaf | Parts | AliasClosure
+AliasTree: TypeAlias = AliasLeaf | Parts | AliasClosure
 
 
 def keyed_parts(type_: Record | Sum) -> list[tuple[str | tuple[str, int], Type]]:
@@ -72,7 +72,7 @@ def keyed_parts(type_: Record | Sum) -> list[tuple[str | tuple[str, int], Type]]
     return [((c, i), t) for c, ts in type_.constructors for i, t in enumerate(ts)]
 
 
-def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
+def tree_of(type_: Type, aliases: AliasSet = NONE) -> AliasTree:
     """The tree of a type with the same aliases at every leaf that can have any."""
     match type_:
         case Array() | Named():
@@ -85,14 +85,14 @@ def tree_of(type_: Type, aliases: Aliases = NONE) -> Tree:
             return AliasLeaf()
 
 
-def own_tree(type_: Type, name: Name, path: tuple[str, ...] = ()) -> Tree:
+def own_tree(type_: Type, name: Name, path: tuple[str, ...] = ()) -> AliasTree:
     """The tree of a variable that shares memory with nothing but itself."""
     if isinstance(type_, Record):
         return Parts(tuple((f, own_tree(t, name, (*path, f))) for f, t in type_.fields))
     return tree_of(type_, frozenset({Alias(name, path=path)}))
 
 
-def all_aliases(tree: Tree) -> Aliases:
+def all_aliases(tree: AliasTree) -> AliasSet:
     """The aliases of all leaves, captured ones included."""
     match tree:
         case Parts(parts):
@@ -101,7 +101,7 @@ def all_aliases(tree: Tree) -> Aliases:
             return aliases
 
 
-def array_aliases(tree: Tree) -> Aliases:
+def array_aliases(tree: AliasTree) -> AliasSet:
     """The aliases of all leaves that are not functions."""
     match tree:
         case AliasLeaf(aliases):
@@ -112,14 +112,14 @@ def array_aliases(tree: Tree) -> Aliases:
             return NONE
 
 
-def components(tree: Tree) -> list[Aliases]:
+def components(tree: AliasTree) -> list[AliasSet]:
     """The aliases of each leaf, in order."""
     if isinstance(tree, Parts):
         return [aliases for _, part in tree.parts for aliases in components(part)]
     return [tree.aliases]
 
 
-def without(tree: Tree, names: Iterable[Name]) -> Tree:
+def without(tree: AliasTree, names: Iterable[Name]) -> AliasTree:
     """Drop the aliases of these variables."""
     consumed = set(names)
     if not consumed:
@@ -129,13 +129,13 @@ def without(tree: Tree, names: Iterable[Name]) -> Tree:
     )
 
 
-def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
+def leave_scope(tree: AliasTree, names: Iterable[Name]) -> AliasTree:
     """The variables go out of scope: their aliases become free."""
     consumed = set(names)
     if not consumed:
         return tree
 
-    def free(aliases: Aliases) -> Aliases:
+    def free(aliases: AliasSet) -> AliasSet:
         if not any(a.bound and a.name in consumed for a in aliases):
             return aliases
         return frozenset(
@@ -145,7 +145,7 @@ def leave_scope(tree: Tree, names: Iterable[Name]) -> Tree:
     return map_aliases(tree, free)
 
 
-def combine(left: Tree, right: Tree) -> Tree:
+def combine(left: AliasTree, right: AliasTree) -> AliasTree:
     """The union, leaf by leaf; where the shapes differ, the whole of the right."""
     match left, right:
         case Parts(a), Parts(b):
@@ -165,7 +165,7 @@ def combine(left: Tree, right: Tree) -> Tree:
             return map_aliases(left, lambda als: als | extra)
 
 
-def result_of(type_: Type, aliases: Aliases) -> Tree:
+def result_of(type_: Type, aliases: AliasSet) -> AliasTree:
     """What a call returns: fresh where the result type says `*`, else `aliases`."""
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
@@ -177,7 +177,7 @@ def result_of(type_: Type, aliases: Aliases) -> Tree:
             return tree_of(type_, aliases)
 
 
-def mark_fresh(type_: Type, tree: Tree, consumable: set[Name]) -> Type:
+def mark_fresh(type_: Type, tree: AliasTree, consumable: set[Name]) -> Type:
     """The result type with `*` where it can alias nothing but consumed parameters and
     no other component: the uniqueness of an unannotated function."""
     counts: dict[Name, int] = {}
@@ -188,7 +188,7 @@ def mark_fresh(type_: Type, tree: Tree, consumable: set[Name]) -> Type:
 
 
 def _mark_fresh(
-    type_: Type, tree: Tree, consumable: set[Name], shared: set[Name]
+    type_: Type, tree: AliasTree, consumable: set[Name], shared: set[Name]
 ) -> Type:
     match type_, tree:
         case Record() | Sum(), Parts():
@@ -205,7 +205,7 @@ def _mark_fresh(
             return types.mark_unique(type_)
 
 
-def _weighted(type_: Type, tree: Tree) -> list[Aliases]:
+def _weighted(type_: Type, tree: AliasTree) -> list[AliasSet]:
     """Leaves in order; an abstract value counts twice, it may share with itself."""
     match type_, tree:
         case Record(fields), Parts():
@@ -216,7 +216,7 @@ def _weighted(type_: Type, tree: Tree) -> list[Aliases]:
             return [all_aliases(tree)]
 
 
-def map_aliases(tree: Tree, change: Callable[[Aliases], Aliases]) -> Tree:
+def map_aliases(tree: AliasTree, change: Callable[[AliasSet], AliasSet]) -> AliasTree:
     """The tree with other aliases at its leaves."""
     match tree:
         case AliasLeaf(aliases):

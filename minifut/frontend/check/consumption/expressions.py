@@ -17,8 +17,8 @@ from minifut.frontend.check.consumption.aliases import (
     Alias,
     AliasClosure,
     AliasLeaf,
+    AliasTree,
     Parts,
-    Tree,
     all_aliases,
     combine,
     leave_scope,
@@ -39,7 +39,7 @@ from minifut.frontend.types import Arrow, Record
 from minifut.names import Name
 
 
-def check_expression(state: State, exp: syntax.Exp) -> Tree:
+def check_expression(state: State, exp: syntax.Exp) -> AliasTree:
     """Record what the expression uses and consumes; the aliases of its value."""
     return RULES[type(exp)](state, exp)
 
@@ -47,7 +47,7 @@ def check_expression(state: State, exp: syntax.Exp) -> Tree:
 # --- values without aliases -------------------------------------------------------
 
 
-def fresh(state: State, exp: syntax.Exp) -> Tree:
+def fresh(state: State, exp: syntax.Exp) -> AliasTree:
     """Literals, arrays, ranges: the parts are used, the value shares nothing."""
     for part in subexpressions(exp):
         check_expression(state, part)
@@ -57,7 +57,7 @@ def fresh(state: State, exp: syntax.Exp) -> Tree:
 # --- variables --------------------------------------------------------------------
 
 
-def variable(state: State, exp: syntax.Var) -> Tree:
+def variable(state: State, exp: syntax.Var) -> AliasTree:
     """A use: not allowed once consumed. A global array aliases itself, and so may
     never be consumed; global functions have no aliases."""
     name = exp.name_resolved
@@ -87,7 +87,7 @@ def _is_sized_here(exp: syntax.Var) -> bool:
     )
 
 
-def _of_global(type_: types.Type, name: Name) -> Tree:
+def _of_global(type_: types.Type, name: Name) -> AliasTree:
     """Global arrays alias themselves; values of abstract type are taken not to."""
     match type_:
         case types.Array():
@@ -119,14 +119,16 @@ def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
 
 def wrapped(
     state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
-) -> Tree:
+) -> AliasTree:
     tree = check_expression(state, exp.value)
     if isinstance(exp, syntax.Ascription) and isinstance(tree, AliasClosure):
         check_diets(exp.location, exp.ascription.type, tree)
     return tree
 
 
-def check_diets(location: Location, expected: types.Type | None, got: Tree) -> None:
+def check_diets(
+    location: Location, expected: types.Type | None, got: AliasTree
+) -> None:
     """A function that consumes its argument, or whose result may alias, cannot stand
     where one is expected that does not."""
     if not isinstance(expected, Arrow) or not isinstance(got, AliasClosure):
@@ -149,7 +151,7 @@ def check_diets(location: Location, expected: types.Type | None, got: Tree) -> N
         )
 
 
-def assertion(state: State, exp: syntax.Assert) -> Tree:
+def assertion(state: State, exp: syntax.Assert) -> AliasTree:
     check_expression(state, exp.condition)
     return check_expression(state, exp.value)
 
@@ -157,17 +159,17 @@ def assertion(state: State, exp: syntax.Assert) -> Tree:
 # --- products, sums, projections --------------------------------------------------
 
 
-def tuple_expression(state: State, exp: syntax.TupleExp) -> Tree:
+def tuple_expression(state: State, exp: syntax.TupleExp) -> AliasTree:
     return Parts(
         tuple((str(i), check_expression(state, e)) for i, e in enumerate(exp.elements))
     )
 
 
-def record_expression(state: State, exp: syntax.RecordExp) -> Tree:
+def record_expression(state: State, exp: syntax.RecordExp) -> AliasTree:
     return Parts(tuple((f.name, check_expression(state, f.value)) for f in exp.fields))
 
 
-def constructor(state: State, exp: syntax.Constructor) -> Tree:
+def constructor(state: State, exp: syntax.Constructor) -> AliasTree:
     payload = [
         ((exp.name, i), check_expression(state, e)) for i, e in enumerate(exp.arguments)
     ]
@@ -175,12 +177,12 @@ def constructor(state: State, exp: syntax.Constructor) -> Tree:
     return combine(whole, Parts(tuple(payload)))
 
 
-def projection(state: State, exp: syntax.Project) -> Tree:
+def projection(state: State, exp: syntax.Project) -> AliasTree:
     tree = check_expression(state, exp.record)
     return tree.get(exp.field) if isinstance(tree, Parts) else tree
 
 
-def indexing(state: State, exp: syntax.Index) -> Tree:
+def indexing(state: State, exp: syntax.Index) -> AliasTree:
     tree = check_expression(state, exp.array)
     _, *indices = subexpressions(exp)
     for part in indices:
@@ -192,7 +194,7 @@ def indexing(state: State, exp: syntax.Index) -> Tree:
 # --- binding and branching --------------------------------------------------------
 
 
-def let(state: State, exp: syntax.Let) -> Tree:
+def let(state: State, exp: syntax.Let) -> AliasTree:
     with state.contained() as consumed:
         tree = check_expression(state, exp.value)
     if consumed and isinstance(exp.value.type, Arrow):
@@ -207,14 +209,14 @@ def let(state: State, exp: syntax.Let) -> Tree:
     return leave_scope(check_expression(state, exp.body), bound)
 
 
-def let_function(state: State, exp: syntax.LetFunction) -> Tree:
+def let_function(state: State, exp: syntax.LetFunction) -> AliasTree:
     closure = check_function(state, exp.parameters, exp.result, exp.value, exp.location)
     assert exp.name_resolved is not None
     state.bind(exp.name_resolved, closure, consumable=False)
     return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
 
 
-def branch(state: State, exp: syntax.If) -> Tree:
+def branch(state: State, exp: syntax.If) -> AliasTree:
     check_expression(state, exp.condition)
     with state.contained() as consumed_then:
         then = check_expression(state, exp.then)
@@ -223,7 +225,7 @@ def branch(state: State, exp: syntax.If) -> Tree:
     return join_branches(state, [(then, consumed_then), (otherwise, consumed_else)])
 
 
-def match(state: State, exp: syntax.Match) -> Tree:
+def match(state: State, exp: syntax.Match) -> AliasTree:
     scrutinee = check_expression(state, exp.scrutinee)
     outcomes = []
     for case in exp.cases:
@@ -235,8 +237,8 @@ def match(state: State, exp: syntax.Match) -> Tree:
 
 
 def join_branches(
-    state: State, outcomes: list[tuple[Tree, dict[Name, Location]]]
-) -> Tree:
+    state: State, outcomes: list[tuple[AliasTree, dict[Name, Location]]]
+) -> AliasTree:
     """The value may be that of any branch; what one consumed, all have."""
     everything: dict[Name, Location] = {}
     for _, consumed in outcomes:
@@ -251,7 +253,7 @@ def join_branches(
 # --- updates ----------------------------------------------------------------------
 
 
-def update(state: State, exp: syntax.Update) -> Tree:
+def update(state: State, exp: syntax.Update) -> AliasTree:
     _, *indices, _ = subexpressions(exp)
     for part in indices:
         check_expression(state, part)
@@ -260,7 +262,7 @@ def update(state: State, exp: syntax.Update) -> Tree:
     return updated(state, exp, source, value, exp.record.location.text())
 
 
-def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
+def let_update(state: State, exp: syntax.LetUpdate) -> AliasTree:
     *indices, _, _ = subexpressions(exp)
     for part in indices:
         check_expression(state, part)
@@ -282,18 +284,18 @@ def let_update(state: State, exp: syntax.LetUpdate) -> Tree:
 # --- applications -----------------------------------------------------------------
 
 
-def application(state: State, exp: syntax.Apply) -> Tree:
+def application(state: State, exp: syntax.Apply) -> AliasTree:
     function = check_expression(state, exp.function)
     return apply_tree(state, exp, function, exp.function, exp.arguments)
 
 
-def binary(state: State, exp: syntax.BinaryOp) -> Tree:
+def binary(state: State, exp: syntax.BinaryOp) -> AliasTree:
     function = check_expression(state, exp.operator)
     operands = (exp.left, exp.right)
     return apply_tree(state, exp, function, exp.operator, operands, left_first=True)
 
 
-def section(state: State, exp: syntax.OperatorSection) -> Tree:
+def section(state: State, exp: syntax.OperatorSection) -> AliasTree:
     operator = check_expression(state, exp.operator)
     captured = all_aliases(operator)
     for operand in (exp.left, exp.right):
@@ -304,7 +306,7 @@ def section(state: State, exp: syntax.OperatorSection) -> Tree:
     return AliasClosure(captured, type_) if type_ is not None else AliasLeaf(captured)
 
 
-RULES: dict[type, Callable[..., Tree]] = {
+RULES: dict[type, Callable[..., AliasTree]] = {
     syntax.Literal: fresh,
     syntax.StringLiteral: fresh,
     syntax.Hole: fresh,

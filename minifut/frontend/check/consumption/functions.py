@@ -33,7 +33,7 @@ from minifut.frontend.types import Arrow, Record
 
 if TYPE_CHECKING:
     from minifut.errors import Location
-    from minifut.frontend.check.consumption.aliases import Aliases, Tree
+    from minifut.frontend.check.consumption.aliases import AliasSet, AliasTree
     from minifut.frontend.check.consumption.scope import State
     from minifut.frontend.types import Type
     from minifut.names import Name
@@ -114,7 +114,7 @@ def _check_sizes(state: State, pattern: syntax.Pattern) -> None:
 def check_returned(
     parameters: tuple[syntax.Pattern, ...],
     declared: Type | None,
-    tree: Tree,
+    tree: AliasTree,
     location: Location,
 ) -> None:
     """A component declared `*` aliases neither an observed parameter nor another
@@ -129,8 +129,8 @@ def check_returned(
         )
         if not diet
     }
-    seen: Aliases = NONE
-    seen_unique: Aliases = NONE
+    seen: AliasSet = NONE
+    seen_unique: AliasSet = NONE
     for unique, aliases in _returned(declared, tree):
         clash = seen if unique else seen_unique
         if not clash.isdisjoint(aliases):
@@ -156,7 +156,7 @@ def check_returned(
                 )
 
 
-def _returned(declared: Type, tree: Tree) -> list[tuple[bool, Aliases]]:
+def _returned(declared: Type, tree: AliasTree) -> list[tuple[bool, AliasSet]]:
     match declared, tree:
         case Record(fields), Parts():
             return [pair for f, t in fields for pair in _returned(t, tree.get(f))]
@@ -165,7 +165,7 @@ def _returned(declared: Type, tree: Tree) -> list[tuple[bool, Aliases]]:
 
 
 def check_no_global(
-    state: State, tree: Tree, bound: set[Name], location: Location
+    state: State, tree: AliasTree, bound: set[Name], location: Location
 ) -> None:
     """A function's result may not alias a global array."""
     for alias in array_aliases(tree):
@@ -184,11 +184,11 @@ def check_no_global(
 def apply_tree(
     state: State,
     exp: syntax.Exp,
-    function: Tree,
+    function: AliasTree,
     written: syntax.Exp,
     arguments: tuple[syntax.Exp, ...],
     left_first: bool = False,
-) -> Tree:
+) -> AliasTree:
     """The tree of a call: the arguments from right to left (operands of an infix
     operator from left to right), then the result."""
     type_ = function.type if isinstance(function, AliasClosure) else written.type
@@ -203,8 +203,8 @@ def apply_tree(
     name = written.location.text()
     place = f"{exp.location.line}:{exp.location.column}"
     temporary = state.temporary(f'result of applying "{name}" (at {place})')
-    earlier: list[tuple[syntax.Exp, Tree]] = []
-    observed: Aliases = all_aliases(function) | {temporary}
+    earlier: list[tuple[syntax.Exp, AliasTree]] = []
+    observed: AliasSet = all_aliases(function) | {temporary}
     pairs = list(zip(arguments, parameters, strict=True))
     for argument, parameter in pairs if left_first else reversed(pairs):
         consumed, tree = check_argument(state, argument, parameter, earlier)
@@ -245,8 +245,8 @@ def check_argument(
     state: State,
     argument: syntax.Exp,
     parameter: Type | None,
-    earlier: list[tuple[syntax.Exp, Tree]],
-) -> tuple[bool, Tree]:
+    earlier: list[tuple[syntax.Exp, AliasTree]],
+) -> tuple[bool, AliasTree]:
     """Use or consume one argument; says which, and its tree."""
     from minifut.frontend.check.consumption.expressions import (
         check_diets,
@@ -284,7 +284,7 @@ def check_argument(
     return True, tree
 
 
-def _consumed_part(parameter: Type, tree: Tree) -> Aliases:
+def _consumed_part(parameter: Type, tree: AliasTree) -> AliasSet:
     """The aliases of the components that the parameter's type marks as consumed."""
     match parameter, tree:
         case Record(fields), Parts():
@@ -293,8 +293,8 @@ def _consumed_part(parameter: Type, tree: Tree) -> Aliases:
             return all_aliases(tree) if types.has_unique(parameter) else NONE
 
 
-def _check_not_self_aliased(argument: syntax.Exp, tree: Tree) -> None:
-    seen: Aliases = NONE
+def _check_not_self_aliased(argument: syntax.Exp, tree: AliasTree) -> None:
+    seen: AliasSet = NONE
     for aliases in components(tree):
         if not seen.isdisjoint(aliases):
             raise CompileError(

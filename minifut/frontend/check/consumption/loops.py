@@ -13,10 +13,10 @@ from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
-    Aliases,
     AliasLeaf,
+    AliasSet,
+    AliasTree,
     Parts,
-    Tree,
     all_aliases,
     combine,
     leave_scope,
@@ -34,7 +34,7 @@ from minifut.frontend.syntax.traverse import uses
 from minifut.names import Name
 
 
-def check_loop(state: State, exp: syntax.Loop) -> Tree:
+def check_loop(state: State, exp: syntax.Loop) -> AliasTree:
     """The rule for `loop`."""
     from minifut.frontend.check.consumption.expressions import check_expression
 
@@ -103,7 +103,7 @@ def _bind_form(state: State, form: syntax.LoopForm) -> set[Name]:
             return set()
 
 
-def _converge(exp: syntax.Loop, consumed: set[Name], body: Tree) -> set[Name]:
+def _converge(exp: syntax.Loop, consumed: set[Name], body: AliasTree) -> set[Name]:
     """The consumed parameters: those given, and any whose returned value aliases one of
     them; with the checks on returned values."""
     own = names_of(exp.pattern)
@@ -115,7 +115,9 @@ def _converge(exp: syntax.Loop, consumed: set[Name], body: Tree) -> set[Name]:
         consumed = wider
 
 
-def _declared(state: State, exp: syntax.Loop, initial: Tree, body: Tree) -> set[Name]:
+def _declared(
+    state: State, exp: syntax.Loop, initial: AliasTree, body: AliasTree
+) -> set[Name]:
     """The parameters that a `*` declares to be consumed; but whose initial value may
     not be consumed and is neither consumed nor returned by the body, is observed."""
     returned = {alias.name for alias in all_aliases(body)}
@@ -135,11 +137,11 @@ def _check_returned(
     pattern: syntax.Pattern,
     own: set[Name],
     consumed: set[Name],
-    body: Tree,
-) -> Aliases:
+    body: AliasTree,
+) -> AliasSet:
     """Check the returned value of each parameter; the aliases of the consumed ones."""
-    of_consumed: Aliases = NONE
-    of_others: Aliases = NONE
+    of_consumed: AliasSet = NONE
+    of_others: AliasSet = NONE
     for leaf, tree in leaves(pattern, body):
         name, aliases = leaf.name_resolved, all_aliases(tree)
         if name in consumed:
@@ -176,12 +178,12 @@ def _check_returned(
 
 
 def _consume_initial(
-    state: State, exp: syntax.Loop, initial: Tree, consumed: set[Name]
+    state: State, exp: syntax.Loop, initial: AliasTree, consumed: set[Name]
 ) -> None:
     """Consume the components of the initial value given for consumed parameters."""
     assert exp.initial is not None
     place = exp.initial.location
-    taken: Aliases = NONE
+    taken: AliasSet = NONE
     for leaf, tree in leaves(exp.pattern, initial):
         if leaf.name_resolved in consumed:
             aliases = all_aliases(tree)
@@ -223,8 +225,8 @@ def _check_free_uses(
 
 
 def _result(
-    pattern: syntax.Pattern, initial: Tree, consumed: set[Name], temporary: Alias
-) -> Tree:
+    pattern: syntax.Pattern, initial: AliasTree, consumed: set[Name], temporary: Alias
+) -> AliasTree:
     """Consumed components are fresh in the result; others may be the initial values."""
     match pattern:
         case (

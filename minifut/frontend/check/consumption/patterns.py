@@ -17,15 +17,15 @@ from minifut.frontend.types import Record, Sum
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from minifut.frontend.check.consumption.aliases import Tree
+    from minifut.frontend.check.consumption.aliases import AliasTree
     from minifut.frontend.check.consumption.scope import State
     from minifut.frontend.types import Type
     from minifut.names import Name
 
 
 def leaves(
-    pattern: syntax.Pattern, tree: Tree
-) -> Iterator[tuple[syntax.NamePattern, Tree]]:
+    pattern: syntax.Pattern, tree: AliasTree
+) -> Iterator[tuple[syntax.NamePattern, AliasTree]]:
     """Each name of the pattern with the part of the tree that it is matched with."""
     if isinstance(pattern, syntax.NamePattern):
         yield pattern, tree
@@ -33,7 +33,7 @@ def leaves(
         yield from leaves(inner, tree if key is None else part(tree, key))
 
 
-def part(tree: Tree, key: str | tuple[str, int]) -> Tree:
+def part(tree: AliasTree, key: str | tuple[str, int]) -> AliasTree:
     """A component of a tree; of an unstructured one, the whole."""
     return tree.get(key) if isinstance(tree, Parts) else tree
 
@@ -44,7 +44,7 @@ def names_of(pattern: syntax.Pattern) -> set[Name]:
     return {name for name in names if name is not None}
 
 
-def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]:
+def bind_pattern(state: State, pattern: syntax.Pattern, tree: AliasTree) -> set[Name]:
     """Bind the names to parts of a value's tree; each also aliases itself."""
     bound = set()
     for leaf, part_tree in leaves(pattern, tree):
@@ -56,7 +56,7 @@ def bind_pattern(state: State, pattern: syntax.Pattern, tree: Tree) -> set[Name]
     return bound
 
 
-def _with_self(leaf: syntax.NamePattern, tree: Tree) -> Tree:
+def _with_self(leaf: syntax.NamePattern, tree: AliasTree) -> AliasTree:
     assert leaf.name_resolved is not None and leaf.type is not None
     return combine(tree, own_tree(leaf.type, leaf.name_resolved))
 

@@ -12,7 +12,12 @@ from contextlib import contextmanager
 from dataclasses import field
 
 from minifut.errors import CompileError, Location
-from minifut.frontend.check.consumption.aliases import Alias, Aliases, Tree, all_aliases
+from minifut.frontend.check.consumption.aliases import (
+    Alias,
+    AliasSet,
+    AliasTree,
+    all_aliases,
+)
 from minifut.frontend.types import Type
 from minifut.ir.node import mutable
 from minifut.names import Name, NameSource
@@ -22,7 +27,7 @@ from minifut.names import Name, NameSource
 class ScopeEntry:
     """A variable in scope."""
 
-    tree: Tree
+    tree: AliasTree
     consumable: bool
     depth: int
 
@@ -39,7 +44,7 @@ class State:
     reasons: dict[Name, str] = field(default_factory=dict)
     names: NameSource = field(default_factory=lambda: NameSource(-(1 << 40)))
 
-    def bind(self, name: Name, tree: Tree, consumable: bool = True) -> None:
+    def bind(self, name: Name, tree: AliasTree, consumable: bool = True) -> None:
         """Bring a variable into scope; names are unique, so it need not leave."""
         self.table[name] = ScopeEntry(tree, consumable, self.depth)
 
@@ -54,7 +59,7 @@ class State:
         entry = self.table.get(name)
         return entry is not None and entry.consumable and entry.depth >= self.depth
 
-    def may_consume(self, tree: Tree) -> bool:
+    def may_consume(self, tree: AliasTree) -> bool:
         """May the value be consumed from here?"""
         return all(
             not alias.bound or self.is_consumable(alias.name)
@@ -86,7 +91,7 @@ class State:
         """How messages call a variable or an unnamed value."""
         return self.reasons.get(name) or f'variable "{name.base}"'
 
-    def observe(self, location: Location, aliases: Aliases) -> None:
+    def observe(self, location: Location, aliases: AliasSet) -> None:
         """The value is used here: none of its aliases may have been consumed."""
         for alias in aliases:
             where = self.consumed.get(alias.name)
@@ -99,7 +104,7 @@ class State:
                     anchor="use-after-consume",
                 )
 
-    def consume(self, location: Location, aliases: Aliases) -> None:
+    def consume(self, location: Location, aliases: AliasSet) -> None:
         """The value is consumed here, with everything that it may share memory with."""
         for alias in sorted(aliases, key=lambda a: (a.name.base, a.name.tag)):
             if alias.bound and not self.is_consumable(alias.name):

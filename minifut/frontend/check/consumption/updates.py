@@ -7,8 +7,8 @@ from minifut.frontend import syntax
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     Alias,
+    AliasTree,
     Parts,
-    Tree,
     all_aliases,
     map_aliases,
 )
@@ -16,17 +16,17 @@ from minifut.frontend.check.consumption.scope import State
 from minifut.names import Name
 
 
-def aliasing_itself(tree: Tree, name: Name) -> Tree:
+def aliasing_itself(tree: AliasTree, name: Name) -> AliasTree:
     return map_aliases(tree, lambda aliases: aliases | {Alias(name)})
 
 
 def updated(
     state: State,
     exp: syntax.Update | syntax.LetUpdate,
-    source: Tree,
-    value: Tree,
+    source: AliasTree,
+    value: AliasTree,
     shown: str,
-) -> Tree:
+) -> AliasTree:
     """An indexed update consumes its source, which the new value must not alias; an
     update of a field only replaces that component."""
     if not any(not isinstance(step, str) for step in exp.steps):
@@ -43,12 +43,12 @@ def updated(
     return without_aliases(source)
 
 
-def without_aliases(tree: Tree) -> Tree:
+def without_aliases(tree: AliasTree) -> AliasTree:
     """The shape alone."""
     return map_aliases(tree, lambda _: NONE)
 
 
-def replaced(tree: Tree, path: list[str], value: Tree) -> Tree:
+def replaced(tree: AliasTree, path: list[str], value: AliasTree) -> AliasTree:
     """A record's tree with one component, deep inside, replaced."""
     if not path:
         return value

@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
     from minifut.errors import CompileError, Location
     from minifut.frontend import syntax
-    from minifut.frontend.check.environment import Checking, Module, Scope, TypeBinding
+    from minifut.frontend.check.environment import (
+        CheckedModule,
+        Checking,
+        Scope,
+        TypeBinding,
+    )
     from minifut.frontend.types import Type
 
 SIGNED = ("i8", "i16", "i32", "i64")
@@ -182,7 +187,7 @@ class Inference:
                 "may not be used.",
                 "underscore-use",
             )
-        found: Name | Module | None = self.scope.term(parts[0])
+        found: Name | CheckedModule | None = self.scope.term(parts[0])
         for position, part in enumerate(parts[1:], 1):
             match found:
                 case Structure():
@@ -231,10 +236,10 @@ class Inference:
                 "use the functions of the prelude instead",
             )
 
-    def resolve_module(self, name: syntax.QualName) -> Module:
+    def resolve_module(self, name: syntax.QualName) -> CheckedModule:
         """The module that a qualified name stands for."""
         parts = (*name.qualifiers, name.name)
-        found: Name | Module | None = self.scope.term(parts[0])
+        found: Name | CheckedModule | None = self.scope.term(parts[0])
         for part in parts[1:]:
             found = found.modules.get(part) if isinstance(found, Structure) else None
         if found is None or not is_module(found):
@@ -253,7 +258,7 @@ class Inference:
         if not name.qualifiers:
             found = self.scope.type(name.name)
         else:
-            module: Name | Module | None = self.scope.term(name.qualifiers[0])
+            module: Name | CheckedModule | None = self.scope.term(name.qualifiers[0])
             for part in name.qualifiers[1:]:
                 module = (
                     module.modules.get(part) if isinstance(module, Structure) else None
@@ -273,7 +278,7 @@ class Inference:
         return found
 
 
-def is_module(found: object) -> TypeIs[Module]:
+def is_module(found: object) -> TypeIs[CheckedModule]:
     """Distinguish modules from values among terms."""
     return isinstance(found, (Structure, Functor))
 
