@@ -22,6 +22,7 @@ from minifut.kernel_passes.vectorise.context import (
     KernelOutcome,
     NotVectorisable,
 )
+from minifut.kernel_passes.vectorise.rows import apart
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -173,8 +174,11 @@ def gather(
         return None
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:
-        # Each lane would traverse a row of its own.
-        raise NotVectorisable("lanes read with a large stride in a loop")
+        # Each lane traverses a row of its own.
+        if lanes.rows is None or not lanes.waits:
+            raise NotVectorisable("lanes read with a large stride in a loop")
+        if (condition := apart(found[1], load.memory.element.bytes)) is not None:
+            lanes.rows.append(condition)
     return _one_by_one(load, lanes)
 
 

@@ -53,6 +53,10 @@ class ExpressionVectoriser(VectorOperations):
         self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
         self.loops = 0
+        self.waits = False
+        """whether rounds of the innermost loop wait for each other"""
+        self.rows: list[kc.Expression] | None = None
+        """what must hold for lanes to read rows of their own, if they may"""
 
     def varies(self, exp: kc.Expression) -> bool:
         """Whether an expression differs between lanes."""

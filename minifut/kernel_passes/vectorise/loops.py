@@ -17,6 +17,7 @@ from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     KernelOutcome,
@@ -26,6 +27,7 @@ from minifut.kernel_passes.vectorise.context import (
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays
+from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
 
@@ -90,13 +92,15 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
                 )
             k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
             return
-        with k.branch(stop - start >= width):
-            with k.loop("block", stop, start, width) as block:
-                begin = kc.Call("min", (block, stop - width), kc.LONG)
-                first = k.declare("first", begin)
-                k.statements.extend(
-                    vectorise(k, body, loop.variable, (first, 1), width, arrays=own)
-                )
+        rows: list[kc.Expression] = []
+        with k.nested() as vectors, k.loop("block", stop, start, width) as block:
+            begin = kc.Call("min", (block, stop - width), kc.LONG)
+            at = (k.declare("first", begin), 1)
+            k.statements.extend(
+                vectorise(k, body, loop.variable, at, width, arrays=own, rows=rows)
+            )
+        with k.branch(all_of([stop - start >= width, *tested_before(rows, body)])):
+            k.statements.extend(vectors)
             k.assign(rest, stop)
 
     chosen = context.by_width(body, blocks)

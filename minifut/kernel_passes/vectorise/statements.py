@@ -21,6 +21,7 @@ from minifut.kernel_passes.vectorise.masks import (
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import declare_in_lanes
+from minifut.kernel_passes.vectorise.rows import waits_for_rounds
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule
@@ -37,6 +38,7 @@ def vectorise(
     running: Iterable[kc.Variable] = (),
     numbers: frozenset[Name] = frozenset(),
     arrays: Mapping[kc.Memory, int] | None = None,
+    rows: list[kc.Expression] | None = None,
 ) -> list[kc.Statement]:
     """The statements for `width` points at once.
 
@@ -44,6 +46,7 @@ def vectorise(
     the step to the next; `running` are variables from outside with a value per lane:
     they are vectors of the same names. Families of registers in `numbers` never hold a
     NaN; `arrays` are private ones that each point has for itself, with their sizes.
+    What must hold for lanes to traverse rows is added to `rows`; without, none may.
     Raises `NotVectorisable` with the reason.
     """
     own, declared = declare_in_lanes(k, arrays or {}, width)
@@ -57,6 +60,7 @@ def vectorise(
     lanes.affine[index.name] = at
     lanes.numbers = numbers
     lanes.own = own
+    lanes.rows = rows
     made = Vectoriser(k, lanes, changing).block(statements)
     return [*declared, *made]
 
@@ -84,6 +88,7 @@ class Vectoriser:
         self.k = k
         self.lanes = lanes
         self.changing = changing
+        self.reassociates = False
         self.out: list[kc.Statement] = []
 
     @property
@@ -113,8 +118,10 @@ class Vectoriser:
             case kc.Block(inside):
                 self.out.append(kc.Block(tuple(self.block(inside))))
             case kc.Reassociate(body):
+                outer, self.reassociates = self.reassociates, True
                 inner = kc.Block(tuple(self.block(body.statements)))
                 self.out.append(kc.Reassociate(inner))
+                self.reassociates = outer
             case kc.Fail():
                 self.fail(statement)
             case kc.Comment():
@@ -219,11 +226,14 @@ class Vectoriser:
 
     def loop(self, loop: kc.For | kc.While) -> None:
         """A loop that ends for all lanes at the same time, or for each at its own."""
-        self.lanes.loops += 1
+        lanes, waits = self.lanes, self.lanes.waits
+        lanes.loops += 1
+        lanes.waits = waits_for_rounds(loop, self.reassociates)
         if isinstance(loop, kc.While):
             if not self.masked(mask_loop, loop):
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not self.masked(mask_counted_loop, loop):
             inside = self.inner(loop.body)
             self.out.append(replace(loop, body=inside, parallel=False, points=False))
-        self.lanes.loops -= 1
+        lanes.loops -= 1
+        lanes.waits = waits

@@ -129,6 +129,14 @@ BODIES = {
       def main (xs: []i32) =
         map (\\x -> loop y = f32.sqrt (f32.i32 x) for i < 3 do
               f32.min (f32.max y 2) (f32.i32 i + 3) - f32.sqrt (f32.i32 (i - 1))) xs""",
+    "recurrences along rows": """
+      def main [n] (xs: [n]i32) =
+        let rows k = tabulate_2d n k (\\i j -> xs[i] ^ (xs[j % n] << i32.i64 (j % 5)))
+        let filter [k] (r: [k]i32) =
+          loop (s, t, out) = (1, 2, replicate k 0) for j < k do
+            let s' = s * 3 + (r[j] >> (t & 3))
+            in (s', t ^ s, out with [j] = s' - t)
+        in map filter (rows (n % 7 + 5)) |> unzip3""",
     "two dimensions": """
       def main [n] (xs: [n]i32) =
         map (\\x -> map (\\y -> loop s = x for i < (y & 3) do s * y + i) xs) xs[0:i64.min 40 n]""",

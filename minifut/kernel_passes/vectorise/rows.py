@@ -1,0 +1,104 @@
+"""Rows that lanes traverse, each one of its own.
+
+    for (j = 0; j < n; j++) s = s * a + xs[i * n + j];      16 rows, an element of each
+    for (j = 0; j < n; j++) t = max(t, xs[i * n + j]);      refused: a row is contiguous
+
+Where a round of a loop waits for the one before, the device's compiler makes no vectors
+along a row, and lanes that gather from as many rows take a fifth of the time: the lines
+that they read serve the next rounds. Where rounds are independent, or fold by an
+operator that may be reordered, whole vectors of one row are better.
+
+Rows at a distance of a multiple of 4096 bytes share their place in the first cache,
+which has room for fewer than there are lanes: points are done one by one then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes.vectorise.context import NotVectorisable
+from minifut.kernel_passes.vectorise.varying import varies
+from minifut.names import Name
+
+PAGE = 4096
+"""bytes between two places in memory that share those in the first cache"""
+REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
+"""operators that fold in any order, those of floats where they are reassociated"""
+
+
+def waits_for_rounds(loop: kc.For | kc.While, reassociates: bool) -> bool:
+    """Whether the device's compiler cannot do several rounds of a counted loop at once;
+    floats that are folded may be reassociated there or not."""
+    if isinstance(loop, kc.While):
+        return False
+    body = loop.body.statements
+    carried = assigned(body) - declared(body)
+    return any(not _folds(loop.body, name, reassociates) for name in carried)
+
+
+def _folds(body: kc.Block, name: Name, reassociates: bool) -> bool:
+    """Whether a variable only collects values by an operator that may be reordered."""
+    made: dict[Name, kc.Expression] = {}
+    given: list[kc.Expression] = []
+    uses = 0
+    for node in walk(body):
+        reassociates |= isinstance(node, kc.Reassociate)
+        match node:
+            case kc.Declare(kc.Variable(target), kc.Expression() as exp):
+                made[target] = exp
+            case kc.Assign(kc.Variable(target), exp) if target == name:
+                given.append(exp)
+            case kc.Variable(used) if used == name:
+                uses += 1
+    if len(given) != 1:
+        return False
+    match _resolved(given[0], made):
+        case kc.Operation(operator, (left, right), _):
+            mine = [o for o in (left, right) if _is(o, name)]
+            reordered = operator.result.is_integer or reassociates
+            # the target of the assignment is the second use
+            return (
+                operator.name in REORDERED
+                and reordered
+                and len(mine) == 1
+                and uses == 2
+            )
+    return False
+
+
+def _resolved(exp: kc.Expression, made: Mapping[Name, kc.Expression]) -> kc.Expression:
+    return made.get(exp.name, exp) if isinstance(exp, kc.Variable) else exp
+
+
+def _is(exp: kc.Expression, name: Name) -> bool:
+    return isinstance(exp, kc.Variable) and exp.name == name
+
+
+def apart(step: kc.Operand, bytes_: int) -> kc.Expression | None:
+    """Whether rows at a distance of so many elements have places of their own; None if
+    a number says that they have."""
+    if isinstance(step, kc.Literal):
+        step = int(step.value)
+    if isinstance(step, int):
+        if step * bytes_ % PAGE == 0:
+            raise NotVectorisable("rows share their place in the first cache")
+        return None
+    return (step * bytes_ % PAGE).differs(0)
+
+
+def tested_before(
+    rows: Sequence[kc.Expression], body: Sequence[kc.Statement]
+) -> list[kc.Expression]:
+    """What must hold for rows, each once, if it is known before the points."""
+    inside = declared(body)
+    found: list[kc.Expression] = []
+    for row in rows:
+        if varies(row, inside):
+            raise NotVectorisable("rows at a distance that points compute")
+        if not any(alpha_equal(row, other) for other in found):
+            found.append(row)
+    return found
