@@ -16,6 +16,7 @@ from minifut.kernel_passes.convert_chains import convert_chains
 from minifut.kernel_passes.convert_unpredictable import convert_in_scalar_loops
 from minifut.kernel_passes.deduplicate import deduplicate
 from minifut.kernel_passes.device_scalars import keep_scalars_on_device
+from minifut.kernel_passes.drop_fills import drop_fills
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
 from minifut.kernel_passes.prefetch import prefetch_streams
@@ -37,6 +38,11 @@ INSERT_BARRIERS = _in_each_kernel(
     "insert-barriers",
     insert_barriers,
     "insert barriers between parallel regions that depend on each other",
+)
+DROP_FILLS = _in_each_kernel(
+    "drop-fills",
+    drop_fills,
+    "drop loops that fill what the next loop overwrites",
 )
 SPLIT_LOOPS = _in_each_kernel(
     "split-loops",
@@ -109,6 +115,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         DEDUPLICATE,
         # no other pass has to know of parallel regions
         INSERT_BARRIERS,
+        # before loops are copied
+        DROP_FILLS,
         # those over the points of kernels are split when they are lowered
         SPLIT_LOOPS,
         # early: in the loops that it makes, more accesses are ones of whole vectors

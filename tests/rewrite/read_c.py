@@ -136,6 +136,8 @@ class Reader:
             return replace(self.loop(), parallel=True)
         if word == "for":
             return self.loop()
+        if word == "{":
+            return self.block()
         if word in ("while", "if"):
             self.take()
             self.take("(")
