@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,8 @@ NEW_OBJECT = object.__new__
 
 def is_device_array(value: Any) -> bool:
     """Whether it is a pyopencl array (without importing pyopencl.array)."""
+    if getattr(value, "minifut_view", None) is not None:
+        return True
     return hasattr(value, "base_data") and hasattr(value, "queue")
 
 
@@ -71,6 +73,9 @@ def block_of_array(session: Session, array: np.ndarray, consumed: bool) -> Block
 
 def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block:
     """A pyopencl array as a block; it must be in the session's context."""
+    view = getattr(array, "minifut_view", None)
+    if view is not None and session.shares_memory:
+        return block_of_array(session, view, consumed)
     made = getattr(array, "minifut_block", None)
     if array.queue is not None and (made is None or array.events):
         array.queue.finish()  # what the user enqueued, maybe elsewhere
@@ -164,8 +169,25 @@ def device_result(
     result = NEW_OBJECT(kind)
     result.shape = shape
     result.dtype = dtype
-    result.minifut_block = owned(session, block, shape, dtype)
+    result.minifut_block = own = owned(session, block, shape, dtype)
+    result.minifut_session = session
+    if own.memory is not None and own.nbytes <= session.device.largest_buffer:
+        result.minifut_view = NDARRAY(shape, dtype, own.memory)
     return result
+
+
+def device_array_over(session: Session) -> Callable[[np.ndarray], Any]:
+    """What makes device arrays over memory of NumPy arrays that has no other owner;
+    all else follows from these when it is needed (`DeviceArray.__getattr__`)."""
+    kind = device_array_class()
+
+    def over(array: np.ndarray) -> Any:
+        result = NEW_OBJECT(kind)
+        result.minifut_view = array
+        result.minifut_session = session
+        return result
+
+    return over
 
 
 def to_device(session: Session, array: np.ndarray) -> Any:
@@ -186,18 +208,30 @@ def device_array_class() -> Any:
 
         minifut_block: PoolBlock | None = None
         """the memory that contains it whole, if the host shares that"""
+        minifut_view: np.ndarray | None = None
+        """that memory for the host, while only calls have used it"""
+        minifut_session: Session | None = None
 
         def __getattr__(self, name: str) -> Any:
             """What calls leave out, since they do not need it (`device_result`): it
             takes pyopencl's constructor as long as a small kernel."""
-            block = self.minifut_block
-            if "base_data" in vars(self) or block is None or block.pool is None:
+            session, block = self.minifut_session, self.minifut_block
+            is_protocol = name.startswith("__")  # that NumPy, say, looks for
+            if is_protocol or "base_data" in vars(self) or session is None:
                 kind = type(self).__name__
                 raise AttributeError(f"{kind!r} object has no attribute {name!r}")
-            queue = block.pool.session.commands
-            cl_array.Array.__init__(
-                self, queue, self.shape, self.dtype, data=block.buffer
-            )
+            view, data = self.minifut_view, None
+            if view is not None and name in ("shape", "dtype"):
+                return getattr(view, name)
+            if block is not None:
+                data = block.buffer
+            elif view is not None and view.size:
+                flags = session.cl.mem_flags
+                mode = flags.READ_WRITE | flags.USE_HOST_PTR
+                data = session.cl.Buffer(session.context, mode, 0, view)
+            queue = session.commands
+            cl_array.Array.__init__(self, queue, self.shape, self.dtype, data=data)
+            self.minifut_view = None  # commands of the user's may follow
             return getattr(self, name)
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -208,7 +242,9 @@ def device_array_class() -> Any:
 
         def get(self, *arguments: Any, **options: Any) -> np.ndarray:
             """A copy as an array of NumPy, as pyopencl's `get` gives it."""
-            block = self.minifut_block
+            block, view = self.minifut_block, self.minifut_view
+            if view is not None and not (arguments or options):
+                return view.copy()
             if arguments or options or self.events or block is None:
                 return super().get(*arguments, **options)
             if self.queue is not None:

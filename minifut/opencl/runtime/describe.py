@@ -104,6 +104,11 @@ class Value:
         return len(self.leaves)
 
 
+def leaves_of(values: tuple[Value, ...]) -> tuple[EntryLeaf, ...]:
+    """The leaves of several values."""
+    return tuple(leaf for value in values for leaf in value.leaves)
+
+
 HostCallable = Callable[..., tuple[Any, ...]]
 
 

@@ -7,19 +7,23 @@ and one result:
 
     def direct(argument_0=MISSING, /, *more, device=False):
         block_0 = None
-        if argument_0.__class__ is not ndarray:
-            block_0 = block_of(argument_0, pool, f32_, 1)
-            if block_0 is None:
+        if argument_0.__class__ is ndarray:
+            array_0 = argument_0
+            if not (array_0.dtype is f32_ and ...):
                 return general((argument_0,), more, device)
-        elif not (argument_0.dtype is f32_ and ...):
-            return general((argument_0,), more, device)
-        size_0, = argument_0.shape
-        ...
+        else:                                           # an array of the device?
+            array_0 = getattr(argument_0, "minifut_view", None)
+            ...
+        size_0, = array_0.shape
+        key = (size_0,)
         with lock:
             ...
-            leaf_0 = block_0 or Block(Buffer(...), ...)
-            found_0, = function(run, size_0, leaf_0)
-            ...
+            if key in ready and block_0 is None:
+                results = ready[key](array_0)           # recorded.py
+            if results is None:
+                leaf_0 = block_0 or Block(Buffer(...), ...)
+                found_0, = function(run, size_0, leaf_0)
+                ...
 
 What is not plain has no effect, and is left to the general call (program.py), which
 converts it or says what is wrong with it.
@@ -33,9 +37,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.opencl.runtime import arrays
-from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
+from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value, leaves_of
 from minifut.opencl.runtime.entry import wrapped
 from minifut.opencl.runtime.pool import Block
+from minifut.opencl.runtime.recorded import Recordings
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -61,12 +66,15 @@ def direct_call(
     def otherwise(given: tuple[Any, ...], more: tuple[Any, ...], device: bool) -> Any:
         return general((*(a for a in given if a is not MISSING), *more), device)
 
+    recordings = Recordings(session, run, entry)
+    run.recordings.append(recordings)
     names: dict[str, Any] = {
         "Block": Block,
         "Buffer": cl.Buffer,
         "MISSING": MISSING,
         "block_of": arrays.block_in_place,
         "context": session.context,
+        "device_array_over": arrays.device_array_over(session),
         "device_result": arrays.device_result,
         "first": session.first_launches,
         "flags": cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR,
@@ -79,11 +87,13 @@ def direct_call(
         "number": session.number,
         "ndarray": np.ndarray,
         "pool": session.pool,
+        "ready": recordings.ready,
+        "recordings": recordings,
         "run": run,
         "scalar_of": wrapped,
         "session": session,
     }
-    leaves = [*_leaves(entry.parameters), *_leaves(entry.results)]
+    leaves = leaves_of((*entry.parameters, *entry.results))
     names |= {f"{leaf.type}_": DTYPES[leaf.type] for leaf in leaves}
     exec(compile(text, f"<call of {entry.name}>", "exec"), names)
     found: Callable[..., Any] = names["direct"]
@@ -102,6 +112,9 @@ def direct_text(entry: Entry) -> str | None:
     leave = f"return general({arguments}, more, device)"
     checks = [*_unless("device is False or device is True", leave)]
     known: set[str] = set()
+    arrays = [
+        number for number, leaf in enumerate(parameters) if leaf.shape is not None
+    ]
     for number, leaf in enumerate(parameters):
         if leaf.shape is None:
             checks += _unless(_is_plain_scalar(names[number], leaf.type), leave)
@@ -109,6 +122,7 @@ def direct_text(entry: Entry) -> str | None:
             checks += _array_checks(number, leaf, sizes, known, leave)
     if known != set(sizes):
         return None
+    here = "".join(f" and block_{number} is None" for number in arrays)
     made = [f"leaf_{number}" for number in range(len(parameters))]
     given = ", ".join(["run", *sizes.values(), *made])
     found = [f"found_{number}" for number in range(len(results))]
@@ -125,22 +139,31 @@ def direct_text(entry: Entry) -> str | None:
         "    if more:",
         f"        {leave}",
         *(f"    {line}" for line in checks),
+        f"    key = ({_key(parameters, sizes)})",
         "    with lock:",
         "        if session.is_dirty or number[0]:",
         "            session.recover()",
         "        session.running = name",
         f"        {''.join(f'{name} = ' for name in made)}results = None",
         "        try:",
+        f"            if key in ready{here}:",
+        *(f"                {line}" for line in _replayed(arrays, results)),
+        "            if results is None:",
         *(
-            f"            {made[number]} = {_leaf_of(number, leaf)}"
+            f"                {made[number]} = {_leaf_of(number, leaf)}"
             for number, leaf in enumerate(parameters)
         ),
-        f"            {''.join(f'{name}, ' for name in found)}"
+        f"                {''.join(f'{name}, ' for name in found)}"
         f"{'= ' if found else ''}function({given})",
-        "            result_of = device_result if device else host_result",
-        f"            results = ({out}{',' if out else ''})",
-        "            if session.last_event is not None or first.waiting or number[0]:",
-        "                run.check()",
+        "                result_of = device_result if device else host_result",
+        f"                results = ({out}{',' if out else ''})",
+        "                if session.last_event is not None or first.waiting "
+        "or number[0]:",
+        "                    run.check()",
+        f"                if key == recordings.latest{here}:",
+        f"                    recordings.again(key, ({given}))",
+        "                else:",
+        "                    recordings.start(key)",
         "        except BaseException as error:",
         f"            leaves = [{', '.join(made)}]",
         "            raise session.failure_of("
@@ -153,15 +176,26 @@ def direct_text(entry: Entry) -> str | None:
     return "\n".join(lines)
 
 
+def _replayed(arrays: list[int], results: list[EntryLeaf]) -> list[str]:
+    """Statements for a call that is recorded."""
+    over = "".join(
+        f"results[{number}], "
+        if leaf.shape is None
+        else f"device_array_over(results[{number}]), "
+        for number, leaf in enumerate(results)
+    )
+    return [
+        f"results = ready[key]({', '.join(f'array_{number}' for number in arrays)})",
+        "if device and results is not None:",
+        f"    results = ({over})",
+    ]
+
+
 def _plain(values: tuple[Value, ...]) -> list[EntryLeaf] | None:
     """The leaves of scalars and arrays of scalars, None if there is another value."""
     if any(value.kind != "array" or value.count != 1 for value in values):
         return None
-    return list(_leaves(values))
-
-
-def _leaves(values: tuple[Value, ...]) -> Iterator[EntryLeaf]:
-    return (leaf for value in values for leaf in value.leaves)
+    return list(leaves_of(values))
 
 
 def _is_plain_scalar(name: str, type_: str) -> str:
@@ -178,11 +212,27 @@ def _is_plain_scalar(name: str, type_: str) -> str:
     return f"{name}.__class__ is bool"
 
 
+def _key(parameters: list[EntryLeaf], sizes: dict[str, str]) -> str:
+    """What calls have in common that do the same, up to the contents of arrays. The two
+    zeros are equal in Python."""
+    parts = list(sizes.values())
+    for number, leaf in enumerate(parameters):
+        name = f"argument_{number}"
+        if leaf.shape is None:
+            is_float = DTYPES[leaf.type].kind == "f"
+            parts.append(f"{name} or repr({name})" if is_float else name)
+        else:
+            free = [place for place, size in enumerate(leaf.shape) if size is None]
+            parts += [f"{name}_{place}" for place in free]
+    return "".join(f"{part}, " for part in parts)
+
+
 def _leaf_of(number: int, leaf: EntryLeaf) -> str:
     """What the host function gets for an argument that passed its test."""
     name = f"argument_{number}"
     if leaf.shape is not None:
-        lent = f"Block(Buffer(context, flags, 0, {name}), {name}.nbytes, {name})"
+        array = f"array_{number}"
+        lent = f"Block(Buffer(context, flags, 0, {array}), {array}.nbytes, {array})"
         return f"block_{number} or {lent}"
     return f"{leaf.type}_.type({name})" if DTYPES[leaf.type].kind == "f" else name
 
@@ -194,16 +244,25 @@ def _array_checks(
     sizes that it is the first to have are defined."""
     assert leaf.shape is not None
     name, block, rank = f"argument_{number}", f"block_{number}", len(leaf.shape)
+    array = f"array_{number}"
+    of_type = f"{array}.dtype is {leaf.type}_ and {array}.ndim == {rank}"
     yield f"{block} = None"
-    yield f"if {name}.__class__ is not ndarray:"
-    yield f"    {block} = block_of({name}, pool, {leaf.type}_, {rank})"
-    yield f"    if {block} is None:"
-    yield f"        {leave}"
+    yield f"if {name}.__class__ is ndarray:"
+    yield f"    {array} = {name}"
     yield (
-        f"elif not ({name}.dtype is {leaf.type}_ and {name}.ndim == {rank} "
-        f"and {name}.flags.carray and 0 < {name}.nbytes <= most):"
+        f"    if not ({of_type} and {array}.flags.carray "
+        f"and 0 < {array}.nbytes <= most):"
     )
-    yield f"    {leave}"
+    yield f"        {leave}"
+    yield "else:"
+    yield f"    {array} = getattr({name}, 'minifut_view', None)"
+    yield f"    if {array} is None:"
+    yield f"        {array} = {name}"
+    yield f"        {block} = block_of({name}, pool, {leaf.type}_, {rank})"
+    yield f"        if {block} is None:"
+    yield f"            {leave}"
+    yield f"    elif not ({of_type}):"
+    yield f"        {leave}"
     tests = []
     parts = []
     for place, wanted in enumerate(leaf.shape):
@@ -216,7 +275,7 @@ def _array_checks(
         elif wanted is not None:
             tests.append(f"{own} == {wanted}")
         parts.append(own)
-    yield f"{''.join(f'{part}, ' for part in parts)} = {name}.shape"
+    yield f"{''.join(f'{part}, ' for part in parts)} = {array}.shape"
     if tests:
         yield from _unless(" and ".join(tests), leave)
 

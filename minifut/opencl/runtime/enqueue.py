@@ -46,12 +46,14 @@ PACKED = "bBhHiIlLfd"
 class Commands:
     """How one kernel object is launched, its failure cell in place."""
 
-    __slots__ = ("enqueue", "kernel", "set_arguments", "start_here")
+    __slots__ = ("enqueue", "kernel", "session", "set_arguments", "start_here", "types")
 
     def __init__(self, session: Session, kernel: Any, types: Sequence[str]) -> None:
         from pyopencl import _cl
 
         self.kernel = kernel
+        self.session = session
+        self.types = types
         kernel.set_arg(0, session.failure)
         names: dict[str, Any] = {
             **{dtype.name: dtype.type for dtype in ARGUMENTS.values() if dtype},
@@ -74,6 +76,22 @@ class Commands:
         self.start_here: Callable[..., None] = names["start_here"]
         """so many groups of one work-item in this thread, on the device without
         threads, with these arguments"""
+
+    def copy(self) -> Commands:
+        """The same for a kernel object of its own."""
+        kernel = self.kernel
+        again = self.session.cl.Kernel(kernel.program, kernel.function_name)
+        return Commands(self.session, again, self.types)
+
+    def launch_here(self, points: int, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """What `start_here` would do with these arguments, which are set now: a
+        function with its arguments."""
+        from pyopencl import _cl
+
+        self.set_arguments(*arguments)
+        sizes = (points,), (1,)
+        launch = self.session.synchronous, self.kernel, *sizes, None, None, False, False
+        return _cl.enqueue_nd_range_kernel, *launch
 
 
 @cache

@@ -175,6 +175,8 @@ class Instance:
 
     def _install(self, values: list[int]) -> None:
         """Run with these parameters, and the kernels that are made for them."""
+        for recordings in self.run.recordings:
+            recordings.clear()
         launchers = tuple(
             self._launcher(number, kernel, values)
             for number, kernel in enumerate(self.program.kernels)

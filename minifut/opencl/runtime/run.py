@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from struct import Struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session
 from minifut.opencl.runtime.watch import WatchedLauncher
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.recorded import Recordings
 
 DEEPEST = 100_000
 """calls of recursive functions, one inside the other"""
@@ -49,6 +52,8 @@ class Run:
         self.changed: frozenset[str] = frozenset()
         self.constants: tuple[Any, ...] = ()
         self.depth = 0
+        self.recordings: list[Recordings] = []
+        """those of the entry points, which hold for these kernels and parameters"""
         self._failures = failures
         self._places = places
         self.device: Device = session.device

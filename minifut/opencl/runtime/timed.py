@@ -21,9 +21,8 @@ import numpy as np
 from minifut.opencl.runtime.describe import (
     DTYPES,
     Entry,
-    EntryLeaf,
     HostCallable,
-    Value,
+    leaves_of,
 )
 from minifut.opencl.runtime.entry import Converter
 from minifut.opencl.runtime.pool import Block
@@ -132,7 +131,9 @@ class TimedCall:
         """How large the arrays are that go in and, in the latest run, came out."""
         entry = self._entry
         leaves = self._leaves or self._converter.leaves_of(self._arguments)
-        pairs = zip(_leaves(entry.parameters), leaves[len(entry.sizes) :], strict=True)
+        pairs = zip(
+            leaves_of(entry.parameters), leaves[len(entry.sizes) :], strict=True
+        )
         given = sum(
             block.nbytes
             for leaf, block in pairs
@@ -145,12 +146,8 @@ class TimedCall:
             self._known_out = sum(
                 DTYPES[leaf.type].itemsize * int(np.prod(given[1], dtype=np.int64))
                 for leaf, given in zip(
-                    _leaves(self._entry.results), self._outcome, strict=True
+                    leaves_of(self._entry.results), self._outcome, strict=True
                 )
                 if leaf.shape is not None
             )
         return self._known_out
-
-
-def _leaves(values: tuple[Value, ...]) -> list[EntryLeaf]:
-    return [leaf for value in values for leaf in value.leaves]

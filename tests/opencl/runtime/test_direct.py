@@ -121,19 +121,27 @@ def test_the_text_of_a_call() -> None:
         "    if not (device is False or device is True):\n"
         "        return general((argument_0, argument_1, ), more, device)\n"
         "    block_0 = None\n"
-        "    if argument_0.__class__ is not ndarray:\n"
-        "        block_0 = block_of(argument_0, pool, f32_, 1)\n"
-        "        if block_0 is None:\n"
+        "    if argument_0.__class__ is ndarray:\n"
+        "        array_0 = argument_0\n"
+        "        if not (array_0.dtype is f32_ and array_0.ndim == 1 and "
+        "array_0.flags.carray and 0 < array_0.nbytes <= most):\n"
         "            return general((argument_0, argument_1, ), more, device)\n"
-        "    elif not (argument_0.dtype is f32_ and argument_0.ndim == 1 and "
-        "argument_0.flags.carray and 0 < argument_0.nbytes <= most):\n"
-        "        return general((argument_0, argument_1, ), more, device)\n"
-        "    size_0,  = argument_0.shape\n"
+        "    else:\n"
+        "        array_0 = getattr(argument_0, 'minifut_view', None)\n"
+        "        if array_0 is None:\n"
+        "            array_0 = argument_0\n"
+        "            block_0 = block_of(argument_0, pool, f32_, 1)\n"
+        "            if block_0 is None:\n"
+        "                return general((argument_0, argument_1, ), more, device)\n"
+        "        elif not (array_0.dtype is f32_ and array_0.ndim == 1):\n"
+        "            return general((argument_0, argument_1, ), more, device)\n"
+        "    size_0,  = array_0.shape\n"
         "    if not (argument_1.__class__ is int and "
         "-2147483648 <= argument_1 <= 2147483647):\n"
         "        return general((argument_0, argument_1, ), more, device)\n"
+        "    key = (size_0, argument_1, )\n"
     )
-    assert "leaf_0 = block_0 or Block(Buffer(context, flags, 0, argument_0)" in text
+    assert "leaf_0 = block_0 or Block(Buffer(context, flags, 0, array_0)" in text
 
 
 @pytest.mark.device

@@ -1,0 +1,271 @@
+"""Calls on few elements that are repeated: recorded once, then executed step by step.
+
+    entry f [n] (xs: [n]f32): [n]f32         its host function, called with n = 16
+    →  given_0[...] = xs                     memory that belongs to the recording
+       start(queue, kernel, ..)              a kernel object with its arguments in place
+       out_0.copy()                          a view of the result's block
+
+With the same sizes and scalars a host function does the same again, unless it reads
+what kernels computed. So after some equal calls in a row it runs once with a `Recorder`
+in the place of `Run`, which executes nothing and notes launches, copies and fills. What
+the recorder does not have, such as a read whose value is used, ends the recording: then
+these calls are made as all others are, as they are if arrays are large, since arguments
+and results are copied here.
+
+Launches are those of the device without threads, so that each step is done when the
+next one begins. If one has recorded a failure, the call is made again in the other way,
+which raises the error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, leaves_of
+from minifut.opencl.runtime.entry import wrapped
+from minifut.opencl.runtime.kernels import SMALL_WORK, Launcher
+from minifut.opencl.runtime.pool import Block, PoolBlock, bytes_of
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.queue import Session
+    from minifut.opencl.runtime.run import Run
+
+IN_A_ROW = 16
+"""equal calls before they are recorded, which takes as long as some ten of them"""
+MOST = 4
+"""recordings of an entry point"""
+MOST_STEPS = 64
+MOST_BYTES = 1 << 15
+"""of all blocks of a recording: from there on, copies of arguments and results take
+longer than to use them in place"""
+
+Replay = Callable[..., tuple[Any, ...] | None]
+"""called with the arrays among the arguments, gives the results, which no one else has;
+None: to be called in the other way"""
+Step = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+class NotRecordableError(Exception):
+    """The run does what depends on more than sizes, or is not worth it."""
+
+
+def refuse(*arrays: Any) -> None:
+    """In place of a recording where there can be none."""
+
+
+class Recordings:
+    """The recorded calls of an entry point, by their sizes and scalars."""
+
+    __slots__ = ("_entry", "_run", "_session", "_turns", "latest", "ready")
+
+    def __init__(self, session: Session, run: Run, entry: Entry) -> None:
+        self._session, self._run, self._entry = session, run, entry
+        self.ready: dict[tuple[Any, ...], Replay] = {}
+        self.latest: tuple[Any, ...] | None = None
+        """the key of the latest call that was made in the other way"""
+        self._turns = 0
+
+    def clear(self) -> None:
+        """Forget all: the run has other kernels or parameters."""
+        self.ready.clear()
+        self.latest, self._turns = None, 0
+
+    def start(self, key: tuple[Any, ...]) -> None:
+        """A call was made with another key than the one before."""
+        self.latest, self._turns = key, 0
+
+    def again(self, key: tuple[Any, ...], leaves: Sequence[Any]) -> None:
+        """A call was made with the same key as the one before, and these arguments:
+        the run, and those of the host function."""
+        self._turns += 1
+        if self._turns < IN_A_ROW or key in self.ready:
+            return
+        self._turns = 0
+        if len(self.ready) >= MOST:
+            self.ready.clear()
+        replay: Replay = refuse
+        try:
+            replay = recorded(self._session, self._run, self._entry, leaves[1:])
+        except Exception:  # an error of the call is raised where it is really made
+            pass
+        finally:
+            self.ready[key] = replay
+
+
+class Recorder:
+    """What a host function calls in place of `Run`: notes, and executes nothing."""
+
+    def __init__(self, run: Run) -> None:
+        self.device, self.parameters = run.device, run.parameters
+        self.constants = run.constants
+        self.group_size, self.check_group = run.group_size, run.check_group
+        self.check_requested_tiles = run.check_requested_tiles
+        self.kernels = tuple(NotedLauncher(self, each) for each in run.kernels)
+        self.steps: list[Step] = []
+        self.blocks: list[PoolBlock] = []
+        """all of the recording, none of which is used a second time"""
+        self._allocate = run.allocate
+        self._bytes = 0
+        self._has_read = False
+
+    def allocate(self, nbytes: int) -> PoolBlock:
+        """Memory that stays with the recording."""
+        self._bytes += nbytes
+        if self._bytes > MOST_BYTES:
+            raise NotRecordableError
+        block = self._allocate(nbytes)
+        self.blocks.append(block)
+        return block
+
+    def note(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """One more step."""
+        if self._has_read or len(self.steps) >= MOST_STEPS:
+            raise NotRecordableError
+        self.steps.append((function, arguments))
+
+    def copy(
+        self, to: Block, to_byte: int, source: Block, source_byte: int, nbytes: int
+    ) -> None:
+        """A copy between blocks."""
+        if nbytes > 0:
+            target = bytes_of(to)[to_byte : to_byte + nbytes]
+            content = bytes_of(source)[source_byte : source_byte + nbytes]
+            self.note(np.copyto, target, content)
+
+    def fill(self, block: Block, byte: int, nbytes: int, pattern: bytes) -> None:
+        """Bytes filled with a repeated pattern."""
+        if nbytes > 0:
+            unit = np.dtype(f"V{len(pattern)}")
+            part = bytes_of(block)[byte : byte + nbytes].view(unit)
+            self.note(np.copyto, part, np.frombuffer(pattern, unit))
+
+    def write(self, block: Block, byte: int, type_: str, value: Any) -> None:
+        """A store of a scalar."""
+        if isinstance(value, Unread):
+            raise NotRecordableError
+        pattern = np.asarray(value).astype(DTYPES[type_]).tobytes()
+        self.fill(block, byte, len(pattern), pattern)
+
+    def read(self, block: Block, byte: int, type_: str) -> Unread:
+        """A scalar that steps have computed, as long as it is only a result: no step
+        comes after it."""
+        self._has_read = True
+        return Unread(np.ndarray((), DTYPES[type_], bytes_of(block), byte))
+
+
+class Unread:
+    """A scalar that is not known yet: any use of it ends the recording."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: np.ndarray) -> None:
+        self.view = view
+
+    def _used(self, *_: object) -> Any:
+        raise NotRecordableError
+
+    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _used
+    __hash__ = __str__ = __repr__ = __array__ = _used
+
+
+class NotedLauncher:
+    """A launcher that notes small launches of kernels that are built."""
+
+    def __init__(self, recorder: Recorder, launcher: Any) -> None:
+        self._recorder = recorder
+        self._launcher = launcher
+
+    def of_group(self, group: int) -> NotedLauncher:
+        """The same with groups of that size."""
+        return NotedLauncher(self._recorder, self._launcher.of_group(group))
+
+    def built(self, *values: int) -> NotedLauncher:
+        """The same of another build."""
+        return NotedLauncher(self._recorder, self._launcher.built(*values))
+
+    def of(self, work: int) -> Callable[..., None]:
+        """What notes the launch of so much work."""
+        launcher = self._launcher
+        if work > SMALL_WORK or not isinstance(launcher, Launcher):
+            raise NotRecordableError
+
+        def note(points: Any, *arguments: Any) -> None:
+            if points.__class__ is not int:
+                raise NotRecordableError
+            if points > 0:
+                small = launcher.small
+                if small is None or not small.is_synchronous:
+                    raise NotRecordableError
+                self._recorder.note(*small.prepared(points, arguments))
+
+        return note
+
+
+def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) -> Replay:
+    """The recording of a call with these arguments of the host function, of which the
+    blocks are arrays of NumPy in place."""
+    recorder = Recorder(run)
+    count = len(entry.sizes)
+    arguments: list[Any] = []
+    given: list[np.ndarray] = []
+    for leaf, value in zip(leaves_of(entry.parameters), leaves[count:], strict=True):
+        if leaf.shape is None:
+            arguments.append(value)
+            continue
+        block = recorder.allocate(value.nbytes)
+        block.borrowed = True
+        given.append(_view(block, value.host.shape, leaf))
+        arguments.append(block)
+    try:
+        outcome = entry.function(recorder, *leaves[:count], *arguments)
+    finally:
+        recorder.kernels = ()  # no cycle: blocks return to the pool at once
+    forms: list[str] = []
+    out: list[Any] = []
+    for leaf, value in zip(leaves_of(entry.results), outcome, strict=True):
+        if leaf.shape is not None:
+            forms.append("out_{}.copy()")
+            block, shape = value
+            out.append(_view(block, shape, leaf))
+        elif isinstance(value, Unread):
+            forms.append("out_{}[()]")
+            out.append(value.view)
+        else:
+            forms.append("out_{}")
+            out.append(wrapped(value, DTYPES[leaf.type]))
+    names: dict[str, Any] = {
+        "blocks": recorder.blocks,
+        "clear_failure": session.clear_failure,
+        "number": session.number,
+        "steps": recorder.steps,
+    }
+    names |= {f"given_{place}": view for place, view in enumerate(given)}
+    names |= {f"out_{place}": each for place, each in enumerate(out)}
+    exec(_code(len(given), tuple(forms)), names)
+    replay: Replay = names.pop("replay")  # no cycle either
+    return replay
+
+
+@cache
+def _code(arrays: int, forms: tuple[str, ...]) -> CodeType:
+    lines = [
+        f"def replay({', '.join(f'array_{place}' for place in range(arrays))}):",
+        *(f"    given_{place}[...] = array_{place}" for place in range(arrays)),
+        "    for function, arguments in steps:",
+        "        function(*arguments)",
+        "    if number[0]:",
+        "        return clear_failure()",
+        "    return ("
+        + "".join(f"{form.format(place)}, " for place, form in enumerate(forms))
+        + ")",
+    ]
+    return compile("\n".join(lines), "<recorded call>", "exec")
+
+
+def _view(block: Block, shape: tuple[int, ...], leaf: EntryLeaf) -> np.ndarray:
+    return np.ndarray(shape, DTYPES[leaf.type], bytes_of(block))

@@ -1,0 +1,199 @@
+"""Repeated calls on few elements give what the first one gave, by fewer steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut.opencl.runtime import recorded
+from tests.opencl.runtime.test_direct import CALLS, TEXT, outcome
+
+MORE = """
+entry bins [n] (k: i64) (xs: [n]i64): [k]i64 = hist (+) 0 k xs (map (const 1) xs)
+entry large [n] (xs: [n]i32): []i32 = filter (> 3) xs
+entry grow [n] (xs: [n]f32): f32 =
+  f32.sum (loop ys = copy xs while ys[0] < 100 do map (* 2) ys)
+entry prefixes [n] (xs: [n]i32): [n]i32 = scan (+) 0 xs
+entry scaled [n] (xs: [n]i32) (s: f32): [n]f32 = map (\\x -> f32.i32 x * s) xs
+entry set [n] (xs: [n]i32): [n]i32 = scatter (replicate n 0) (reverse (iota n)) xs
+entry sums [n] (xs: [n]f64): (f64, f64, i64) = (f64.sum xs, f64.maximum xs, n)
+entry pick [n] [m] (xs: [n]f32) (is: [m]i64): [m]f32 = map (\\i -> xs[i]) is
+entry rows [n] [m] (a: [n][m]f32): [n]f32 = map f32.sum a
+entry first [n] (xs: [n]i64): i64 = if xs[0] > 0 then n else 0
+"""
+XS, IS = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.int32)
+MORE_CALLS: list[tuple[str, tuple[Any, ...]]] = [
+    ("bins", (5, np.array([1, 2, 2, 4, 9]))),
+    ("bins", (3, np.array([1, 2, 2, 4, 9]))),
+    ("large", (IS,)),
+    ("grow", (XS + 1,)),
+    ("prefixes", (IS,)),
+    ("scaled", (IS, 0.0)),
+    ("scaled", (IS, -0.0)),
+    ("scaled", (IS, np.float32(-0.0))),
+    ("scaled", (IS, float("nan"))),
+    ("set", (IS,)),
+    ("sums", (np.arange(5.0),)),
+    ("pick", (XS, np.array([3, 1]))),
+    ("pick", (XS, np.array([3, 6]))),
+    ("rows", (XS.reshape(2, 3),)),
+    ("rows", (XS.reshape(3, 2),)),
+]
+TIMES = recorded.IN_A_ROW + 4
+
+
+@pytest.fixture
+def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The entry points of replays, as they are called."""
+    found: list[str] = []
+    made = recorded.recorded
+
+    def noted(*given: Any) -> recorded.Replay:
+        replay = made(*given)
+
+        def again(*arrays: Any) -> Any:
+            found.append(given[2].name)
+            return replay(*arrays)
+
+        return again
+
+    monkeypatch.setattr(recorded, "recorded", noted)
+    yield found
+
+
+@pytest.mark.device
+def test_every_repetition_gives_what_the_first_call_gave(names: list[str]) -> None:
+    program = minifut.compile(TEXT + MORE)
+    for name, arguments in (*CALLS, *MORE_CALLS):
+        wanted = outcome(program[name], arguments)
+        for _ in range(TIMES):
+            assert outcome(program[name], arguments) == wanted, (name, arguments)
+    assert {"twice", "product", "four", "same", "numbers", "at"} <= set(names)
+    assert {"bins", "prefixes", "set", "sums", "pick", "rows"} <= set(names)
+    # sizes and branches that elements determine
+    assert not {"large", "grow", "first", "record", "consume"} & set(names)
+
+
+@pytest.mark.device
+def test_elements_change_between_repetitions(names: list[str]) -> None:
+    program = minifut.compile(TEXT + MORE)
+    kept = []
+    for number in range(TIMES):
+        xs = XS + number
+        kept.append((program.twice(xs), 2 * xs))
+        assert program.first(np.array([number, 2])) == (2 if number else 0)
+        assert program.at(xs, 2) == 2 + number
+    assert names.count("twice") >= 3
+    for result, wanted in kept:
+        assert result.flags.writeable
+        assert np.array_equal(result, wanted)
+
+
+@pytest.mark.device
+def test_other_sizes_and_scalars_are_other_calls(names: list[str]) -> None:
+    program = minifut.compile(TEXT + MORE)
+    for number in range(2 * TIMES):
+        scale = number // TIMES + 1
+        assert program.scaled(IS, scale * 1.0).tolist() == (scale * IS).tolist()
+    assert names
+    names.clear()
+    assert program.scaled(IS[:4], 2.0).tolist() == (2 * IS[:4]).tolist()
+    assert program.scaled(IS, 3.0).tolist() == (3 * IS).tolist()
+    assert not names
+    assert program.scaled(IS, 2.0).tolist() == (2 * IS).tolist()
+    assert names == ["scaled"]
+
+
+@pytest.mark.device
+def test_a_failure_is_that_of_the_call_and_the_next_one_works(
+    names: list[str],
+) -> None:
+    program = minifut.compile(TEXT + MORE)
+    right, wrong = np.array([3, 1]), np.array([3, 6])
+    with pytest.raises(minifut.ProgramError) as wanted:
+        program.pick(XS, wrong)
+    for _ in range(TIMES):
+        assert program.pick(XS, right).tolist() == [3, 1]
+    names.clear()
+    with pytest.raises(minifut.ProgramError) as found:
+        program.pick(XS, wrong)
+    assert str(found.value) == str(wanted.value)
+    assert program.pick(XS, right).tolist() == [3, 1]
+    assert names == ["pick", "pick"]
+
+
+@pytest.mark.device
+def test_other_parameters_and_watching_end_recordings(names: list[str]) -> None:
+    program = minifut.compile(TEXT + MORE)
+    a = XS.reshape(2, 3)
+    for version in program.versions("rows"):
+        program.tuning.update(version.settings)
+        names.clear()
+        for _ in range(TIMES):
+            assert program.rows(a).tolist() == a.sum(1).tolist()
+        assert names
+        names.clear()
+        with program.tuning.watch() as seen:
+            assert program.rows(a).tolist() == a.sum(1).tolist()
+        assert seen.kernels and not names
+
+
+@pytest.mark.device
+def test_memory_of_recordings_is_bounded(names: list[str]) -> None:
+    program = minifut.compile(TEXT)
+    session = program.twice.function.__globals__["session"]  # type: ignore[attr-defined]
+    before = session.pool.in_use
+    for size in range(1, 3 * recorded.MOST):
+        for _ in range(TIMES):
+            program.twice(XS[:1].repeat(size))
+    each = session.pool.allocate(4).capacity
+    assert session.pool.in_use - before <= recorded.MOST * 2 * each
+    names.clear()
+    many = np.ones(recorded.MOST_BYTES // 8 + 1, np.float32)
+    for _ in range(TIMES):
+        program.twice(many)
+    assert not names
+
+
+@pytest.mark.device
+def test_arrays_of_the_device_are_recorded_with_others(names: list[str]) -> None:
+    program = minifut.compile(TEXT)
+    d = program.to_device(XS)
+    for _ in range(TIMES):
+        assert program.twice(d, device=True).get().tolist() == (2 * XS).tolist()
+    assert names
+    names.clear()
+    kept = [program.twice(d, device=True)]
+    for _ in range(3):
+        kept.append(program.twice(kept[-1], device=True))
+    assert program.twice(kept[-1]).tolist() == (32 * XS).tolist()
+    assert program.twice(XS).tolist() == (2 * XS).tolist()
+    assert len(names) == 6
+    assert [each.get()[1] for each in kept] == [2, 4, 8, 16]
+    assert isinstance(kept[0], type(d)) and program.at(kept[0], 1) == 2
+    number, flag = program.any(d.get().view(np.uint8)[:3], np.zeros(2, np.uint8))
+    assert (number, flag) == (3, 2)
+
+
+@pytest.mark.device
+def test_what_pyopencl_computes_on_results_is_seen(names: list[str]) -> None:
+    """A result is an array of pyopencl, too, and is given again."""
+    program = minifut.compile(TEXT + MORE)
+    for _ in range(TIMES):
+        d = program.twice(XS, device=True)
+    assert names
+    for _ in range(2):
+        d += 1
+        assert program.twice(d).tolist() == (2 * d.get()).tolist()
+        assert program.twice(d, device=True).get().tolist() == (2 * d.get()).tolist()
+    assert d.get().tolist() == np.asarray(d).tolist() == (2 * XS + 2).tolist()
+    assert (d + d).get().tolist() == (4 * XS + 4).tolist()
+    again = program.twice(XS, device=True)
+    assert np.asarray(again).tolist() == (2 * XS).tolist()
+    assert "base_data" not in vars(again)  # pyopencl's constructor takes long
+    assert program.consume(again, device=True).get()[0] == 1
+    assert again.get().tolist() == (2 * XS).tolist()
