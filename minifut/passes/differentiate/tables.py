@@ -24,10 +24,11 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
 )
 from minifut.passes.differentiate.reverse.folds import vjp_interchange, vjp_split_fold
 from minifut.passes.differentiate.reverse.hist import (
-    vjp_hist,
     vjp_hist_interchange,
     vjp_split_hist,
 )
+from minifut.passes.differentiate.reverse.hist_chunks import vjp_hist_chunks
+from minifut.passes.differentiate.reverse.hist_loop import vjp_hist
 from minifut.passes.differentiate.reverse.hist_special import (
     vjp_hist_add,
     vjp_hist_extreme,
@@ -99,6 +100,7 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
         vjp_hist_interchange,
         vjp_hist_extreme,
         vjp_hist_mul,
+        vjp_hist_chunks,
         vjp_hist,
     ),
     WithAcc: (vjp_with_acc,),

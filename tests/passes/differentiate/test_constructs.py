@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minifut.errors import ProgramError
+from minifut.passes.differentiate.reverse import hist_chunks
 from tests.passes.differentiate.derivatives import check, runner
 
 XS = np.array([0.7, 1.3, -0.4, 2.1, 0.9])
@@ -180,3 +181,22 @@ def test_more_rounds_than_their_bound_are_an_error() -> None:
     assert interpreter.run("main", [20.0]) == (8,)
     with pytest.raises(ProgramError, match="more than 3 rounds"):
         interpreter.run("main", [1.0])
+
+
+PAIRS = """
+def f [n] (xs: [n]f64, ys: [n]f64, d: [3]f64) =
+  let op (a, b) (c, d) = (a * c, b * c + a * d)
+  let bins = map (\\i -> (i * 7) % 5 - 1) (iota n)
+  let (a, b) = unzip (reduce_by_index (zip d (map (* 2) d)) op (1, 0) bins (zip xs ys))
+  in map2 (\\a b -> a + f64.sin b) a b
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 7, 20])
+def test_of_histograms_in_chunks(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hist_chunks, "SHORTEST", 0)
+    monkeypatch.setattr(hist_chunks, "FOR_EACH_BIN", 1)
+    random = np.random.default_rng(n)
+    shapes = n, n, 3
+    arguments = [random.uniform(0.5, 1.5, shape) for shape in shapes]
+    check(PAIRS, ["[n]f64", "[n]f64", "[3]f64"], arguments, "[n]")

@@ -39,6 +39,14 @@ FUNCTIONS = {
         "[n] [k] [d]",
         ((3, 4), (3, 4, 4), (10, 4)),
     ),
+    "histogram in chunks": (
+        "def f [n] (xs: [n]f64, ys: [3]f64) = reduce_by_index (copy ys)"
+        " (\\x y -> f64.max x y + f64.log (1 + f64.exp (- f64.abs (x - y)))) (-1000)"
+        " (map (\\i -> (i * 7) % 5 - 1) (iota n)) xs",
+        ("[n]f64", "[3]f64"),
+        "[n]",
+        ((20_000,), (3,)),
+    ),
     "updates": (
         "def f [n][k] (xs: [n]f64, ys: [k]f64) = intrinsics.hist_stream (copy ys) (+) 0"
         " (\\(acc: *intrinsics.acc ([k]f64)) i -> loop acc for j < 3 do"

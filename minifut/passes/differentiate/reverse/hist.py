@@ -3,21 +3,20 @@ r"""Adjoints of histograms, by what the operator is, as those of reductions.
 +          each value gets the adjoint of its bin
 min max    the value that is in the bin
 *          the product of all others in the bin; zeros are counted
-others     a loop over the values
+others     loops over chunks of values, or over all (`hist_chunks`, `hist_loop`)
 """
 
 from __future__ import annotations
 
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, ForLoop, Stm
+from minifut.ir.core import Stm
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, row_type
+from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.folds import takes
 from minifut.passes.differentiate.reverse.operators import (
-    apply,
     component,
     components,
     copy,
@@ -28,7 +27,6 @@ from minifut.passes.differentiate.reverse.operators import (
 from minifut.passes.differentiate.reverse.scatter import before_lambda
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
-from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
@@ -268,115 +266,3 @@ def _last_first(build: Builder, array: Name, depth: int) -> Name:
     """The dimension after `depth` others in front of them."""
     order = (depth, *[n for n in range(len(build.shape(array))) if n != depth])
     return build.rearrange(array, order)
-
-
-@rule(paper="IFL 2023")
-def vjp_hist(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""Any operator: a loop that combines one value at a time.
-
-    before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 0.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return add_f64(add, mul)
-            }),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
-    after:
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let rounds: i64 = max_i64(n, 0i64)
-        let scratch_1: [rounds]f64 = scratch(f64, [rounds])
-        let scratch_2: [rounds]i64 = scratch(i64, [rounds])
-        let scratch_3: [rounds]bool = scratch(bool, [rounds])
-        let (histogram: [4]f64, tape: [rounds]f64, tape_1: [rounds]i64,
-            tape_2: [rounds]bool) = loop (hist_1: [4]f64 = replicated,
-                tape_3: [rounds]f64 = scratch_1, tape_4: [rounds]i64 = scratch_2,
-                    tape_5: [rounds]bool = scratch_3) for i: i64 < n do {
-          let is_1: i64 = is[i]
-          let le: bool = le_i64(0i64, is_1)
-          let lt: bool = lt_i64(is_1, 4i64)
-          let and: bool = and_bool(le, lt)
-          let (hist_2: [4]f64, given: f64, given_1: i64) = if and then {
-            let hist_3: f64 = hist_1[is_1]
-            let xs_1: f64 = xs[i]
-            let add: f64 = add_f64(hist_3, xs_1)
-            let mul: f64 = mul_f64(hist_3, xs_1)
-            let c: f64 = add_f64(add, mul)
-            let hist_4: [4]f64 = hist_1 with [is_1] = c
-            return hist_4, hist_3, is_1
-          } else {hist_1, 0.0f64, 0i64}
-          let tape_6: [rounds]f64 = tape_3 with [i] = given
-          let tape_7: [rounds]i64 = tape_4 with [i] = given_1
-          let tape_8: [rounds]bool = tape_5 with [i] = and
-          return hist_2, tape_6, tape_7, tape_8
-        }
-        let zeros: [n]f64 = replicate([n], 0.0f64)
-        let sub: i64 = sub_i64(rounds, 1i64)
-        let (after: [4]f64, adj: [4]f64,
-            adj_1: [n]f64) = loop (after_1: [4]f64 = histogram, adj_2: [4]f64 = w,
-                adj_3: [n]f64 = zeros) for j: i64 < rounds do {
-          let sub_1: i64 = sub_i64(sub, j)
-          let old: f64 = tape[sub_1]
-          let old_1: i64 = tape_1[sub_1]
-          let taken: bool = tape_2[sub_1]
-          let after_2: [4]f64 = if taken then {
-            let after_3: [4]f64 = after_1 with [old_1] = old
-            return after_3
-          } else {after_1}
-          let is_2: i64 = is[sub_1]
-          let le_1: bool = le_i64(0i64, is_2)
-          let lt_1: bool = lt_i64(is_2, 4i64)
-          let and_1: bool = and_bool(le_1, lt_1)
-          let (xs_adj: [n]f64, hist_adj: [4]f64) = if and_1 then {
-            let hist_5: f64 = after_2[is_2]
-            let xs_2: f64 = xs[sub_1]
-            let adj_4: f64 = adj_2[is_2]
-            let hist_adj_1: [4]f64 = adj_2 with [is_2] = 0.0f64
-            let mul_1: f64 = mul_f64(xs_2, adj_4)
-            let mul_2: f64 = mul_f64(hist_5, adj_4)
-            let add_1: f64 = add_f64(mul_1, adj_4)
-            let add_2: f64 = add_f64(mul_2, adj_4)
-            let adj_5: f64 = adj_3[sub_1]
-            let add_3: f64 = add_f64(adj_5, add_2)
-            let xs_adj_1: [n]f64 = adj_3 with [sub_1] = add_3
-            let hist_adj_2: f64 = hist_adj_1[is_2]
-            let add_4: f64 = add_f64(hist_adj_2, add_1)
-            let hist_adj_3: [4]f64 = hist_adj_1 with [is_2] = add_4
-            return xs_adj_1, hist_adj_3
-          } else {adj_3, adj_2}
-          return after_2, hist_adj, xs_adj
-        }
-        return histogram, adj_1
-    """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
-    (operator,) = exp.operators
-    rank = len(operator.shape)
-    bins, values = exp.arrays[:rank], exp.arrays[rank:]
-    build = sweep.builder(statement)
-    arrays = build.parameters([build.type(d) for d in operator.destinations], "hist")
-    names = [parameter.name for parameter in arrays]
-    index = build.names.fresh("i")
-    build.scope[index] = I64
-    with build.body() as inner:
-        at: tuple[Atom, ...] = tuple(inner.index(array, index) for array in bins)
-        inside = in_bounds(inner, at, operator.shape)
-        with inner.body() as then, inner.body() as otherwise:
-            old = [then.index(array, *at) for array in names]
-            new = [then.index(array, index) for array in values]
-            made = apply(then, operator.operator, [*old, *new])
-            pairs = zip(names, made, strict=True)
-            changed = then.finish(*[then.update(a, at, x) for a, x in pairs])
-            same = otherwise.finish(*names)
-        results = inner.parameters([p.type for p in arrays], "hist")
-        following = inner.bind(results, core.If(inside, changed, same))
-        body = inner.finish(*following)
-    form = ForLoop(index, build.size_atom(exp.width), I64)
-    build.bind(statement.pattern, core.Loop(arrays, operator.destinations, form, body))
-    return sweep.through(build, build.statements)
