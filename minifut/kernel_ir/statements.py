@@ -105,15 +105,18 @@ class DeclareArray:
 @node
 class DeclarePointer:
     """A name for global memory from an element of another on: code that goes there
-    often has the place in a register instead of adding it up."""
+    often has the place in a register instead of adding it up. `own`: how many elements
+    each of several points has there for itself, done one by one; there is room for
+    lanes."""
 
-    printed = "part{constant?} {part!} = {whole}[{start}]"
+    printed = "part{constant?} {part!} = {whole}[{start}]<? own {own}>"
 
     part: Memory
     whole: Memory
     start: Expression
     constant: bool = False
     """only read through this name"""
+    own: Expression | None = None
 
 
 @node

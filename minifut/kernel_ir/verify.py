@@ -156,9 +156,11 @@ class _Checker(Expressions):
                 require(memory.space != "global", "an array of global memory")
                 self.size(count)
                 self.declare(memory.name, memory, given=True)
-            case kc.DeclarePointer(part, whole, start):
+            case kc.DeclarePointer(part, whole, start, own=own):
                 self.global_memory(whole)
                 self.integer(start)
+                if own is not None:
+                    self.integer(own)
                 self.declare(part.name, part, given=True)
             case kc.Evaluate(exp):
                 self.exp(exp)

@@ -19,6 +19,7 @@ from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.drop_fills import drop_fills
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
+from minifut.kernel_passes.keep_rows import keep_rows
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
 from minifut.kernel_passes.split_loop import split_loops_inside
@@ -43,6 +44,11 @@ DROP_FILLS = _in_each_kernel(
     "drop-fills",
     drop_fills,
     "drop loops that fill what the next loop overwrites",
+)
+KEEP_ROWS = _in_each_kernel(
+    "keep-rows",
+    keep_rows,
+    "keep short rows of results in private arrays while points compute them",
 )
 SPLIT_LOOPS = _in_each_kernel(
     "split-loops",
@@ -117,6 +123,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         INSERT_BARRIERS,
         # before loops are copied
         DROP_FILLS,
+        # before vectors, which have a private array's elements side by side
+        KEEP_ROWS,
         # those over the points of kernels are split when they are lowered
         SPLIT_LOOPS,
         # early: in the loops that it makes, more accesses are ones of whole vectors

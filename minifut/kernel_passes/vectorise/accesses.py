@@ -22,7 +22,7 @@ from minifut.kernel_passes.vectorise.context import (
     KernelOutcome,
     NotVectorisable,
 )
-from minifut.kernel_passes.vectorise.rows import apart
+from minifut.kernel_passes.vectorise.rows import apart, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -175,7 +175,7 @@ def gather(
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:
         # Each lane traverses a row of its own.
-        if lanes.rows is None or not lanes.waits:
+        if lanes.rows is None or not may_traverse(load.index, lanes.loops):
             raise NotVectorisable("lanes read with a large stride in a loop")
         if (condition := apart(found[1], load.memory.element.bytes)) is not None:
             lanes.rows.append(condition)

@@ -37,12 +37,13 @@ class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which `is_chosen` selects one when the kernel is built (there may be just one);
     those for which there is code are added to `widths`. Registers in `numbers` never
-    hold a NaN."""
+    hold a NaN. `fresh`: what the kernel writes is no other parameter of it."""
 
     choices: tuple[int, ...]
     is_chosen: Callable[[int], kc.Expression] | None = None
     governing: tuple[Parameter, ...] = ()
     numbers: frozenset[Name] = frozenset()
+    fresh: bool = False
     widths: list[int] = field(default_factory=list)
 
     def by_width(
@@ -75,10 +76,14 @@ LANES = Parameter(
 )
 
 
-def loop_context(k: CodeBuilder) -> LoopContext:
+def loop_context(k: CodeBuilder, fresh: bool = False) -> LoopContext:
     """A loop whose vector width is chosen by the parameter."""
     return LoopContext(
-        k, WIDTHS, lambda width: k.build_constant(LANES) >= width, (LANES,)
+        k,
+        WIDTHS,
+        lambda width: k.build_constant(LANES) >= width,
+        (LANES,),
+        fresh=fresh,
     )
 
 

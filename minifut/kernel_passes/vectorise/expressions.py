@@ -25,6 +25,7 @@ from minifut.kernel_passes.vectorise.division import (
     by_floats,
     by_steps,
 )
+from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name
@@ -52,9 +53,8 @@ class ExpressionVectoriser(VectorOperations):
         self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
-        self.loops = 0
-        self.waits = False
-        """whether rounds of the innermost loop wait for each other"""
+        self.loops: list[Rounds] = []
+        """around what is vectorised"""
         self.rows: list[kc.Expression] | None = None
         """what must hold for lanes to read rows of their own, if they may"""
 
@@ -276,13 +276,33 @@ class ExpressionVectoriser(VectorOperations):
     def load_own(self, access: kc.Load | kc.Store) -> kc.Expression:
         """An element of an array that each point has."""
         memory = self.own[access.memory]
+        if self.is_scattered(access):
+            return self.from_memory(
+                memory,
+                self.each(
+                    lambda n: self.guarded(self.own_element(access, n), n),
+                    stored_type(memory),
+                ),
+            )
         type_ = kc.VectorType(stored_type(memory), self.width)
         return self.from_memory(memory, kc.Load(memory, self.place_own(access), type_))
 
+    def own_element(self, access: kc.Load | kc.Store, number: int) -> kc.Load:
+        """An element of the array of one lane."""
+        memory = self.own[access.memory]
+        place = self.place(access.index, number) * self.width + number
+        return kc.Load(memory, place, kc.VectorType(memory.element))
+
+    def is_scattered(self, access: kc.Load | kc.Store) -> bool:
+        """Whether lanes access other elements of scratch each; private arrays are kept
+        in registers, which have no indices."""
+        varies = self.varies(access.index)
+        if varies and access.memory.space == "private":
+            raise NotVectorisable("points index arrays of their own differently")
+        return varies
+
     def place_own(self, access: kc.Load | kc.Store) -> kc.Expression:
         """Where the lanes of an element are."""
-        if self.varies(access.index):
-            raise NotVectorisable("points index arrays of their own differently")
         return access.index * self.width
 
     def place(self, index: kc.Expression, number: int) -> kc.Expression:

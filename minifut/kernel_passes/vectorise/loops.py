@@ -25,8 +25,8 @@ from minifut.kernel_passes.vectorise.context import (
     widths_of,
 )
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
-from minifut.kernel_passes.vectorise.own_elements import memory_in_place
-from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays
+from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
+from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays, fitting
 from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
@@ -80,28 +80,36 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     k, start, stop = context.k, loop.start, loop.bound
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
-    own = find_own_arrays(k, body)
-    in_place = memory_in_place(body, loop.variable, own)
+    apart = context.fresh and is_distributed(k, loop)
+    own = find_own_arrays(k, body, loop.variable, apart)
+    in_place = memory_in_place(body, loop.variable, own, apart)
 
     def blocks(width: int) -> None:
-        if in_place:
-            whole = k.declare("whole", stop - (stop - start) % width)
-            with k.loop("block", whole, start, width) as block:
-                k.statements.extend(
-                    vectorise(k, body, loop.variable, (block, 1), width, arrays=own)
-                )
-            k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
-            return
         rows: list[kc.Expression] = []
-        with k.nested() as vectors, k.loop("block", stop, start, width) as block:
-            begin = kc.Call("min", (block, stop - width), kc.LONG)
-            at = (k.declare("first", begin), 1)
+
+        def points(first: kc.Variable) -> None:
+            at = (first, 1)
             k.statements.extend(
                 vectorise(k, body, loop.variable, at, width, arrays=own, rows=rows)
             )
-        with k.branch(all_of([stop - start >= width, *tested_before(rows, body)])):
+
+        with k.nested() as vectors:
+            if in_place:
+                whole = k.declare("whole", stop - (stop - start) % width)
+                with k.loop("block", whole, start, width) as block:
+                    points(block)
+                k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
+            else:
+                with k.loop("block", stop, start, width) as block:
+                    begin = kc.Call("min", (block, stop - width), kc.LONG)
+                    points(k.declare("first", begin))
+                k.assign(rest, stop)
+        conditions = [*fitting(own), *tested_before(rows, body)]
+        if in_place and not conditions:
             k.statements.extend(vectors)
-            k.assign(rest, stop)
+            return
+        with k.branch(all_of([stop - start >= width, *conditions])):
+            k.statements.extend(vectors)
 
     chosen = context.by_width(body, blocks)
     few = _left_single(loop.body)

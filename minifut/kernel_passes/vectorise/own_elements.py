@@ -6,6 +6,13 @@
 
 A map that is done in place. Its points are independent if all accesses to the memory
 are at one index, which has another value for each; but no point may be repeated.
+
+    for (i = first; i < last; i++)                      rows of ys, where threads have
+        for (j = 1; j < n; j++)                         other points: `distributed`
+            ys[i * n + j] = ys[i * n + j - 1] * xs[j];
+
+Threads run at the same time, so that a point of one reads nothing that others write:
+where it reads what it wrote in a fresh kernel, that is a row of its own.
 """
 
 from __future__ import annotations
@@ -16,17 +23,24 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
-from minifut.kernel_passes.vectorise.affine import affine, is_zero
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero
 from minifut.kernel_passes.vectorise.context import NotVectorisable
-from minifut.kernel_passes.vectorise.varying import varies
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
+
+NUMBER = "get_global_id"
 
 
 def memory_in_place(
-    statements: Sequence[kc.Statement], index: kc.Variable, own: Collection[kc.Memory]
+    statements: Sequence[kc.Statement],
+    index: kc.Variable,
+    own: Collection[kc.Memory],
+    distributed: bool = False,
 ) -> frozenset[kc.Memory]:
-    """The memory that points of a loop over `index` read and write, but for arrays in
-    `own`. Raises `NotVectorisable` where a point may read what another one writes."""
+    """The memory that points of a loop over `index` read and write in place, but for
+    arrays in `own` and, where points are `distributed` over threads, rows. Raises
+    `NotVectorisable` where a point may read what another one writes."""
     loaded: dict[kc.Memory, list[kc.Expression]] = {}
     stored: dict[kc.Memory, list[kc.Expression]] = {}
     for statement in statements:
@@ -37,11 +51,41 @@ def memory_in_place(
     both = loaded.keys() & stored.keys()
     if both:
         bound = assigned(statements) | declared(statements)
-        for memory in both:
+        varying = find_varying(statements, [index.name, *(m.name for m in both)])
+        for memory in [*both]:
             places = [*loaded[memory], *stored[memory]]
-            if not _is_one_element(places, index, bound):
+            if _is_one_element(places, index, bound):
+                continue
+            if not (distributed and _is_row(places, index, varying)):
                 raise NotVectorisable("points read what they write")
+            both -= {memory}
     return frozenset(both)
+
+
+def is_distributed(k: CodeBuilder, loop: kc.For) -> bool:
+    """Whether the threads of a fresh kernel have other points of a loop each, as its
+    start says."""
+    found: set[Name] = set()
+    for statement in (*k.prologue, *k.statements):
+        match statement:
+            case kc.Declare(kc.Variable(name), kc.Expression() as init) if any(
+                isinstance(n, kc.Call) and n.function == NUMBER for n in walk(init)
+            ) or varies(init, found):
+                found.add(name)
+    return varies(loop.start, found)
+
+
+def _is_row(
+    places: Sequence[kc.Expression], index: kc.Variable, varying: frozenset[Name]
+) -> bool:
+    """Whether all are at the same distance from point to point."""
+    known: dict[Name, Affine] = {index.name: (index, 1)}
+    found = [affine(place, known, varying) for place in places]
+    steps = [None if pair is None else kc.as_expression(pair[1]) for pair in found]
+    first = steps[0]
+    if first is None or (isinstance(first, kc.Literal) and first.value == 0):
+        return False
+    return all(step is not None and alpha_equal(step, first) for step in steps)
 
 
 def _is_one_element(

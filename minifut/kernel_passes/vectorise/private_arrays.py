@@ -7,52 +7,98 @@
 An element of all points is a vector then, at indices that are the same for all points,
 and the device's compiler keeps short arrays in registers. Conditions: what points store
 in is theirs (they are independent), its size is a small constant, and no index varies.
+
+Scratch memory that points have one after the other (`own` of its pointer) has room for
+lanes as well, up to a length that the kernel tests.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from minifut.ir.alpha import alpha_equal
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
 
 LONGEST = 64
-"""elements of an array"""
+"""elements of a private array"""
+LONGEST_SCRATCH = 4096
+"""elements of an array in scratch memory: longer ones leave the second-level cache"""
+
+Owned = Mapping[kc.Memory, "int | kc.Expression"]
+"""Arrays of points with their sizes: numbers of private ones, others of scratch."""
 
 
 def find_own_arrays(
-    k: CodeBuilder, statements: Sequence[kc.Statement]
-) -> Mapping[kc.Memory, int]:
-    """The private arrays that points store in, with their sizes; those that are too
-    large, or of a format of its own, are left out."""
+    k: CodeBuilder,
+    statements: Sequence[kc.Statement],
+    index: kc.Variable,
+    distributed: bool = False,
+) -> Owned:
+    """The arrays in which points of a loop over `index` store and that each has for
+    itself; those that are too large, or of a format of their own, are left out, and
+    unless points are `distributed` over threads, scratch of points further out."""
     stored = {
         node.memory
         for statement in statements
         for node in walk(statement)
-        if isinstance(node, kc.Store) and node.memory.space == "private"
+        if isinstance(node, kc.Store)
     }
-    sizes: dict[kc.Memory, int] = {}
+    sizes: dict[kc.Memory, int | kc.Expression] = {}
     for statement in (*k.prologue, *k.statements):
         match statement:
             case kc.DeclareArray(memory, count) if memory in stored:
                 known = count.as_constant or LONGEST + 1
-                if known <= LONGEST and memory.element.name != "f16":
+                if memory.space == "private" and known <= LONGEST:
                     sizes[memory] = known
-    return sizes
+            case kc.DeclarePointer(part, own=kc.Expression() as own) if part in stored:
+                sizes[part] = own
+    formats = {m: size for m, size in sizes.items() if m.element.name != "f16"}
+    return formats if distributed else _indexed_alike(formats, statements, index)
+
+
+def _indexed_alike(
+    sizes: dict[kc.Memory, int | kc.Expression],
+    statements: Sequence[kc.Statement],
+    index: kc.Variable,
+) -> Owned:
+    """Without scratch that is indexed by the number of the point: points of a loop
+    further out have that."""
+    varying = find_varying(statements, [index.name, *(m.name for m in sizes)])
+    apart = {
+        node.memory
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Load | kc.Store) and varies(node.index, varying)
+    }
+    kept = {m: s for m, s in sizes.items() if isinstance(s, int) or m not in apart}
+    return kept if len(kept) == len(sizes) else _indexed_alike(kept, statements, index)
+
+
+def fitting(own: Owned) -> list[kc.Expression]:
+    """What must hold for lanes to have room for arrays."""
+    lengths = [size for size in own.values() if not isinstance(size, int)]
+    found: list[kc.Expression] = []
+    for length in lengths:
+        if not any(alpha_equal(length, other) for other in found):
+            found.append(length)
+    return [length <= LONGEST_SCRATCH for length in found]
 
 
 def declare_in_lanes(
-    k: CodeBuilder, sizes: Mapping[kc.Memory, int], width: int
+    k: CodeBuilder, sizes: Owned, width: int
 ) -> tuple[dict[kc.Memory, kc.Memory], Iterable[kc.Statement]]:
     """For each array the one that has `width` lanes, and what declares them."""
-    found = {
-        memory: kc.Memory(k.names.fresh(memory.name.base), memory.element, "private")
-        for memory in sizes
-    }
-    declared = [
-        kc.DeclareArray(found[memory], Size.constant(count * width))
-        for memory, count in sizes.items()
-    ]
+    found: dict[kc.Memory, kc.Memory] = {}
+    declared: list[kc.Statement] = []
+    for memory, count in sizes.items():
+        found[memory] = memory
+        if isinstance(count, int):
+            name = k.names.fresh(memory.name.base)
+            found[memory] = kc.Memory(name, memory.element, "private")
+            lanes = Size.constant(count * width)
+            declared.append(kc.DeclareArray(found[memory], lanes))
     return found, declared

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -30,14 +31,51 @@ REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
 """operators that fold in any order, those of floats where they are reassociated"""
 
 
-def waits_for_rounds(loop: kc.For | kc.While, reassociates: bool) -> bool:
-    """Whether the device's compiler cannot do several rounds of a counted loop at once;
-    floats that are folded may be reassociated there or not."""
-    if isinstance(loop, kc.While):
-        return False
-    body = loop.body.statements
-    carried = assigned(body) - declared(body)
-    return any(not _folds(loop.body, name, reassociates) for name in carried)
+@immutable
+class Rounds:
+    """A loop around code in lanes: what changes from round to round, and whether the
+    device's compiler cannot do several rounds at once."""
+
+    changing: frozenset[Name]
+    waits: bool
+
+    @staticmethod
+    def of(loop: kc.For | kc.While, reassociates: bool) -> Rounds:
+        """Of a counted loop, in which floats that are folded may be reassociated or
+        not; rounds of others are not known to be many."""
+        body = loop.body.statements
+        own, given = declared(body), assigned(body)
+        waits = False
+        if isinstance(loop, kc.For):
+            own |= {loop.variable.name}
+            waits = _exchanges(loop.body, own | given) or any(
+                not _folds(loop.body, name, reassociates) for name in given - own
+            )
+        return Rounds(own | given, waits)
+
+
+def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
+    """Whether lanes may read at an index that differs between them, in rows that the
+    rounds of the loops around traverse."""
+    for loop in reversed(loops):
+        if varies(index, loop.changing):
+            return loop.waits
+    return True
+
+
+def _exchanges(body: kc.Block, changing: frozenset[Name]) -> bool:
+    """Whether rounds may read elements that others store."""
+    stored: dict[kc.Memory, list[kc.Expression]] = {}
+    accesses = [n for n in walk(body) if isinstance(n, kc.Load | kc.Store)]
+    for access in accesses:
+        if isinstance(access, kc.Store):
+            stored.setdefault(access.memory, []).append(access.index)
+    return any(
+        not alpha_equal(access.index, index)
+        for access in accesses
+        for index in stored.get(access.memory, ())
+        if varies(index, changing)
+    )
 
 
 def _folds(body: kc.Block, name: Name, reassociates: bool) -> bool:

@@ -3,7 +3,7 @@ left to the rules of `masks`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -20,8 +20,8 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_loop,
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
-from minifut.kernel_passes.vectorise.private_arrays import declare_in_lanes
-from minifut.kernel_passes.vectorise.rows import waits_for_rounds
+from minifut.kernel_passes.vectorise.private_arrays import Owned, declare_in_lanes
+from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule
@@ -37,7 +37,7 @@ def vectorise(
     width: int,
     running: Iterable[kc.Variable] = (),
     numbers: frozenset[Name] = frozenset(),
-    arrays: Mapping[kc.Memory, int] | None = None,
+    arrays: Owned | None = None,
     rows: list[kc.Expression] | None = None,
 ) -> list[kc.Statement]:
     """The statements for `width` points at once.
@@ -45,13 +45,15 @@ def vectorise(
     `index` is the variable that counts the points, `at` its value in the first lane and
     the step to the next; `running` are variables from outside with a value per lane:
     they are vectors of the same names. Families of registers in `numbers` never hold a
-    NaN; `arrays` are private ones that each point has for itself, with their sizes.
-    What must hold for lanes to traverse rows is added to `rows`; without, none may.
+    NaN; `arrays` are those that each point has for itself, with their sizes.
+    What must hold for lanes to traverse rows is added to `rows`, where points are known
+    to be independent; without, none may.
     Raises `NotVectorisable` with the reason.
     """
     own, declared = declare_in_lanes(k, arrays or {}, width)
     _refuse_calls(statements)
-    memory_in_place(statements, index, own)
+    if rows is None:
+        memory_in_place(statements, index, own)
     given = [index.name, *(variable.name for variable in running)]
     given += [memory.name for memory in own]
     varying, changing = find_varying(statements, given), assigned(statements)
@@ -168,11 +170,17 @@ class Vectoriser:
 
     def store_own(self, store: kc.Store) -> None:
         """An element of an array that each point has."""
-        lanes = self.lanes
+        lanes, memory = self.lanes, self.lanes.own[store.memory]
         value = lanes.broadcast(lanes.vectorise(store.exp))
+        if lanes.is_scattered(store):
+            value = self.named(lanes.to_memory(memory, value), "value")
+            places = [lanes.own_element(store, n).index for n in range(lanes.width)]
+            self.out += self.where_active(
+                lambda n: kc.Store(memory, places[n], lanes.lane(value, n))
+            )
+            return
         if lanes.mask is not None:
             value = lanes.choose(lanes.mask, value, lanes.load_own(store))
-        memory = lanes.own[store.memory]
         place = lanes.place_own(store)
         self.out.append(kc.Store(memory, place, lanes.to_memory(memory, value)))
 
@@ -226,14 +234,11 @@ class Vectoriser:
 
     def loop(self, loop: kc.For | kc.While) -> None:
         """A loop that ends for all lanes at the same time, or for each at its own."""
-        lanes, waits = self.lanes, self.lanes.waits
-        lanes.loops += 1
-        lanes.waits = waits_for_rounds(loop, self.reassociates)
+        self.lanes.loops.append(Rounds.of(loop, self.reassociates))
         if isinstance(loop, kc.While):
             if not self.masked(mask_loop, loop):
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not self.masked(mask_counted_loop, loop):
             inside = self.inner(loop.body)
             self.out.append(replace(loop, body=inside, parallel=False, points=False))
-        lanes.loops -= 1
-        lanes.waits = waits
+        self.lanes.loops.pop()

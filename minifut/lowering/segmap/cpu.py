@@ -120,8 +120,10 @@ def launch_nest(
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)
     threads = ceil_div(total_size, chunk)
-    thread = k.declare("thread", k.identity("get_global_id"))
-    k.thread = (thread, threads)
+    thread = k.variable("thread", kc.LONG)
+    k.prologue.append(kc.Declare(thread, k.identity("get_global_id")))
+    many = known is None or known >= WIDTHS[-1]
+    k.thread, k.has_lanes = (thread, threads), expensive and many
     k.repeatable = True
     start = k.declare("at", thread * k.size_value(chunk))
     limit = k.size_value(total_size)
@@ -191,7 +193,8 @@ def points(
         visit(k, at)
     block = kc.Block(tuple(body))
     one = kc.Literal(1, kc.LONG)
-    loop = kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
+    many = k.has_lanes or not kind.expensive
+    loop = kc.For(index, start, stop, one, block, kind.parallel, many, kind.expensive)
     pieces = split_points(k, loop, whole=phases is not None)
     if phases is None or pieces is not None:
         for statement in pieces or (loop,):

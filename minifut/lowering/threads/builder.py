@@ -24,6 +24,7 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.lowering.index_functions import Array, row_major_strides, whole
 from minifut.lowering.threads.arena import INITIAL_CAPACITY, Arena, allocate
 from minifut.lowering.threads.register_tiles import RegisterTile, store
+from minifut.lowering.threads.scratch import scratch_array
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class KernelBuilder(CodeBuilder):
         self.destinations: dict[Name, Array] = {}
         self.private_bytes = 0
         self.repeatable = False
+        self.has_lanes = False
+        """whether points are expensive, so that several may be done at once"""
         self.arenas: dict[ScalarType, Arena] = {}
         self.restored: dict[Array, None] = {}
         self.given: dict[Name, Size] = {}
@@ -204,14 +207,7 @@ class KernelBuilder(CodeBuilder):
             return self.arena_array(element, shape, base)
         if self.thread is None:
             raise NotInKernel(f"there is no scratch memory for {base}")
-        thread, threads = self.thread
-        memory = self.host.allocate(element, (threads, *shape), base).memory
-        self.use(memory, written=True)
-        number = self.as_size(thread, "thread")
-        strides = row_major_strides(shape)
-        if self.host.schedule == "cpu":
-            return Array(memory, shape, number * count, strides)
-        return Array(memory, shape, number, tuple(s * threads for s in strides))
+        return scratch_array(self, element, shape, base)
 
     def arena_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str

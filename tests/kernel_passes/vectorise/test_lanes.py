@@ -137,6 +137,40 @@ BODIES = {
             let s' = s * 3 + (r[j] >> (t & 3))
             in (s', t ^ s, out with [j] = s' - t)
         in map filter (rows (n % 7 + 5)) |> unzip3""",
+    "rows that points read and write": """
+      def main [n] (xs: [n]i32) =
+        let k = n % 7 + 3
+        let sums (x: i32) =
+          let ys = loop ys = replicate k x for j < k - 1 do
+                     ys with [j + 1] = ys[j] * 3 + (x ^ i32.i64 j)
+          in loop ys for j < k - 1 do ys with [k - 2 - j] = ys[k - 2 - j] - ys[k - 1 - j]
+        in map sums xs""",
+    "scratch memory of points": """
+      def main [n] (xs: [n]i32) =
+        let k = n % 7 + 3
+        in map (\\x -> (loop before = replicate (k + 1) x for i < 4 do
+                        loop now = replicate (k + 1) i for j < k do
+                          now with [j + 1] =
+                            i32.min now[j] before[j + 1] + (before[j] ^ x)
+                       )[k]) xs""",
+    "scratch memory at data": """
+      def main [n] (xs: [n]i32) =
+        map (\\x -> let counts = loop c = replicate (n % 50 + 40) 0 for i < 9 do
+                     c with [i64.i32 (x & 7) + i] = c[i64.i32 (x & 3) * i] + 1
+                   in counts[20] + counts[i64.i32 (x & 15)]) xs""",
+    "short rows of results": """
+      def main [n] (xs: [n]i32) =
+        map (\\x -> (loop (least, at) = (replicate 3 1000, replicate 3 (-1i32))
+                     for i < n do
+                     let y = xs[i] ^ x
+                     let (_, _, least, at) =
+                       loop (y, i, least, at) = (y, i32.i64 i, least, at) for k < 3 do
+                         if y < least[k]
+                         then let z = least[k]
+                              let j = at[k]
+                              in (z, j, least with [k] = y, at with [k] = i)
+                         else (y, i, least, at)
+                     in (least, at)).1) xs""",
     "two dimensions": """
       def main [n] (xs: [n]i32) =
         map (\\x -> map (\\y -> loop s = x for i < (y & 3) do s * y + i) xs) xs[0:i64.min 40 n]""",
