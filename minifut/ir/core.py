@@ -31,6 +31,7 @@ from math import copysign
 from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from minifut.ir.entries import Entry
+from minifut.ir.marks import WithBelow, WithMarks
 from minifut.ir.node import immutable, node
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
@@ -69,20 +70,13 @@ Atom: TypeAlias = Name | Constant
 
 
 @node
-class Param:
+class Param(WithMarks):
     """A bound name with its type. `unique` marks parameters that are consumed."""
 
     introduces: ClassVar = ("name",)
     name: Name
     type: Type
     unique: bool = False
-
-
-class WithBelow:
-    """A place for what `ir.traverse` finds out of a node at the first query: names
-    and classes of nodes in it. It is no field: a copy with changes has none."""
-
-    __slots__ = ("below",)
 
 
 @node

@@ -118,6 +118,11 @@ def used_names(node: object) -> set[Name]:
     return found
 
 
+def names_in(node: Body | KernelBody | Stm) -> frozenset[Name]:
+    """The same of what keeps them."""
+    return _below(node)[0]
+
+
 def free_names(node: object) -> set[Name]:
     """The variables that a node, or an atom, needs from outside. Functions do not
     count."""

@@ -40,7 +40,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import contains
+from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import FactsWalk
@@ -59,11 +59,11 @@ def speculate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program with both sides of such branches computed."""
-    if not contains(program, If):
+    if not any(map(_is_short_branch, walk(program))):
         return program
-    walk = _Walk(names, scope_of(program), trace or Trace())
-    functions = tuple(map(walk.function, program.functions))
-    if not walk.changed:
+    sweep = _Walk(names, scope_of(program), trace or Trace())
+    functions = tuple(map(sweep.function, program.functions))
+    if not sweep.changed:
         return program
     return simplify(replace(program, functions=functions), names)
 
@@ -143,13 +143,9 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     if not isinstance(exp, If):
         return None
     sides = (exp.then, exp.otherwise)
-    reads = [sum(isinstance(s.exp, Index) for s in side.statements) for side in sides]
-    if not any(reads):
-        return Declined("no side reads elements")
-    if max(reads) > MOST_ELEMENTS or any(len(s.statements) > LONGEST for s in sides):
-        return Declined("a side is longer than a branch costs")
-    if not all(map(_is_plain, (s for side in sides for s in side.statements))):
-        return Declined("a side is not cheap scalar code that can always be computed")
+    reason = _reason_to_jump(exp)
+    if reason is not None:
+        return Declined(reason)
     if not all(_elements_exist(side, context) for side in sides):
         return Declined(
             "an element may not exist, or is at a place that depends on data"
@@ -157,6 +153,23 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     chosen = [replace(side, statements=()) for side in sides]
     made = replace(statement, exp=replace(exp, then=chosen[0], otherwise=chosen[1]))
     return (*exp.then.statements, *exp.otherwise.statements, made)
+
+
+def _is_short_branch(node: Any) -> bool:
+    return isinstance(node, If) and _reason_to_jump(node) is None
+
+
+def _reason_to_jump(exp: If) -> str | None:
+    """Why not to compute both sides, whatever the facts are."""
+    sides = (exp.then, exp.otherwise)
+    reads = [sum(isinstance(s.exp, Index) for s in side.statements) for side in sides]
+    if not any(reads):
+        return "no side reads elements"
+    if max(reads) > MOST_ELEMENTS or any(len(s.statements) > LONGEST for s in sides):
+        return "a side is longer than a branch costs"
+    if not all(map(_is_plain, (s for side in sides for s in side.statements))):
+        return "a side is not cheap scalar code that can always be computed"
+    return None
 
 
 def _is_plain(statement: Stm) -> bool:

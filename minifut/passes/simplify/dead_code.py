@@ -27,11 +27,13 @@ from minifut.ir.core import (
     Trace,
 )
 from minifut.ir.kernels import KernelBody, SegMap
+from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import (
     contains,
     map_children,
+    names_in,
     own_names,
     size_names,
     used_names,
@@ -102,9 +104,14 @@ class _Sweep:
             return None
         if not all(used):
             statement = self.without_unused(statement, used)
+        elif has_mark(statement, LIVE):
+            self.needed |= names_in(statement)
+            return statement
         for bound in statement.pattern:
             own_names(bound, self.needed)
         exp = self.node(statement.exp)
+        if exp is statement.exp and all(used):
+            add_mark(statement, LIVE)
         return replace(statement, exp=exp)
 
     def without_unused(self, statement: Stm, used: list[bool]) -> Stm:

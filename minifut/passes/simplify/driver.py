@@ -5,6 +5,10 @@ is known of them; bodies inside are simplified; then the rules for the expressio
 class are tried until none applies. A statement that turns out to be a copy disappears,
 and what it bound is replaced from there on, in sizes as well. A round is linear in the
 program; rounds end when nothing changes, and after `ROUNDS`.
+
+What no rule applied to is marked, and passed over by later sweeps, of other passes too,
+unless a name in it stands for something else since then, directly or by another name,
+or the same as a part of it has been computed before it.
 """
 
 from __future__ import annotations
@@ -26,11 +30,12 @@ from minifut.ir.core import (
     SizeExp,
     Stm,
 )
+from minifut.ir.marks import SIMPLE, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import BODIES, Replacer
+from minifut.ir.traverse import BODIES, Replacer, names_in
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.accumulators import (
     drop_neutral_updates,
@@ -147,11 +152,14 @@ class _Sweep(Replacer):
     __slots__ = (
         "added",
         "available",
+        "changed",
+        "computed",
         "context",
         "definitions",
         "known",
         "names",
         "scope",
+        "unmarked",
         "views",
     )
 
@@ -173,6 +181,12 @@ class _Sweep(Replacer):
         """what has been computed, by its key"""
         self.added: list[Any] = []
         """the keys of those that this body has computed"""
+        self.changed: set[Name] = set()
+        """names that stand for something else than in earlier sweeps"""
+        self.computed: list[frozenset[Name]] = []
+        """the names in what is computed that no earlier sweep has seen"""
+        self.unmarked = 0
+        """statements that another sweep has to try"""
 
     def program(self, program: Program, changing: Collection[Name]) -> Program:
         """The program with its constants and those functions swept."""
@@ -186,15 +200,21 @@ class _Sweep(Replacer):
     def node(self, node: Any) -> Any:
         if type(node) in BODIES:
             outer, self.added = self.added, []
+            computed = len(self.computed)
             statements = self.statements(node.statements)
             for key in self.added:
                 del self.available[key]
             self.added = outer
+            del self.computed[computed:]
             result = self.mixed(node.result)
             return replace(node, statements=statements, result=result)
         after = super().node(node)
-        if after is not node and isinstance(after, Param):
-            self.scope[after.name] = after.type
+        if isinstance(after, Param):
+            if after is not node:
+                self.scope[after.name] = after.type
+            if not has_mark(after, SIMPLE):
+                add_mark(after, SIMPLE)
+                self.changed.add(after.name)
         return after
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
@@ -204,13 +224,34 @@ class _Sweep(Replacer):
         return same_or(made, statements)
 
     def statement(self, statement: Stm, made: list[Stm]) -> None:
+        if not self.is_simple(statement):
+            self.changed.update([bound.name for bound in statement.pattern])
+            self.simplified(statement, made)
+        elif not self.is_repeated(statement.pattern, statement.exp):
+            self.define(statement)
+            made.append(statement)
+
+    def is_simple(self, statement: Stm) -> bool:
+        """Whether no rule can apply to the statement, as none did before."""
+        if not has_mark(statement, SIMPLE):
+            return False
+        used = names_in(statement)
+        return self.changed.isdisjoint(used) and not any(
+            names <= used for names in self.computed
+        )
+
+    def simplified(self, statement: Stm, made: list[Stm]) -> None:
+        """Append what becomes of the statement."""
+        unmarked = self.unmarked
         exp = self.node(statement.exp)
         pattern = self.mixed(statement.pattern)
         current = replace(statement, pattern=pattern, exp=exp)
+        is_swept = self.unmarked == unmarked
         for _ in range(REPEATS):
             after = self.rewritten(current)
             if after is None:
                 break
+            is_swept = False
             same = self.placed(after, pattern, made)
             if same is None:
                 return
@@ -219,9 +260,14 @@ class _Sweep(Replacer):
             self.equate(pattern[0].name, current.exp.atom)
         elif not self.is_repeated(pattern, current.exp):
             self.define(current)
-            if len(pattern) == 1 and isinstance(current.exp, SizeExp):
-                self.sizes[pattern[0].name] = current.exp.size
             made.append(current)
+            is_leaf = key_of(current.exp) is not None
+            if is_leaf:
+                self.computed.append(names_in(current))
+            if is_swept or is_leaf:
+                add_mark(current, SIMPLE)
+            else:
+                self.unmarked += 1
 
     def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that fires puts in place of the statement."""
@@ -248,8 +294,10 @@ class _Sweep(Replacer):
                 continue
             for bound in new.pattern:
                 self.scope[bound.name] = bound.type
+                self.changed.add(bound.name)
             self.define(new)
             made.append(new)
+            self.unmarked += 1
         return None
 
     def define(self, statement: Stm) -> None:
@@ -257,10 +305,13 @@ class _Sweep(Replacer):
         updated stay as they are: then only they have to be copied for an update in
         place."""
         if len(statement.pattern) == 1:
-            self.definitions[statement.pattern[0].name] = statement
+            name = statement.pattern[0].name
+            self.definitions[name] = statement
+            if isinstance(statement.exp, SizeExp):
+                self.sizes[name] = statement.exp.size
             if isinstance(statement.exp, core.Index):
                 viewed = self.views.setdefault(statement.exp.array, [])
-                viewed.append(statement.pattern[0].name)
+                viewed.append(name)
         for array in may_overwrite(statement):
             for view in self.views.pop(array, ()):
                 self.definitions.pop(view, None)
@@ -268,6 +319,7 @@ class _Sweep(Replacer):
     def equate(self, name: Name, atom: Atom) -> None:
         """From here on `name` is `atom`."""
         self.known[name] = atom
+        self.changed.add(name)
         if isinstance(atom, Name):
             self.sizes[name] = self.sizes.get(atom) or Size.of(atom)
         elif isinstance(atom.value, int) and not isinstance(atom.value, bool):

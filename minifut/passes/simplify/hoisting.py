@@ -38,6 +38,7 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import KernelBody
+from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
@@ -90,6 +91,8 @@ class _Hoister:
         """What moved out of the statement, and the statement."""
         exp = statement.exp
         moved: list[Stm] = []
+        if has_mark(statement, WITHOUT_INVARIANTS):
+            return moved, statement
         if isinstance(exp, Loop):
             local = {p.name for p in exp.parameters}
             width = None
@@ -102,6 +105,8 @@ class _Hoister:
             new = map_children(exp, lambda part: self.part(part, exp.width, moved))
         else:
             new = map_children(exp, self.node)
+        if new is exp and not moved:
+            add_mark(statement, WITHOUT_INVARIANTS)
         return moved, replace(statement, exp=new)
 
     def part(self, part: Any, width: Size | None, moved: list[Stm]) -> Any:
