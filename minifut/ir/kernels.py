@@ -22,7 +22,8 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm, WithBelow
+from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm
+from minifut.ir.marks import WithBelow
 from minifut.ir.node import immutable, node
 from minifut.ir.sizes import Size
 from minifut.ir.thresholds import NEVER as NEVER
