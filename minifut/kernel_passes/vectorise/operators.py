@@ -50,7 +50,7 @@ class Fold:
     A rule processes as many points as fill vectors, and assigns the first remaining one
     to `start`. `code` is made when a rule first needs it. `commutes`: points may be
     combined in any order; `running` is neutral then. `cheap`: scalar code without
-    checks or loops; `plain`: with plain operators on each component, and without calls.
+    checks or loops; `plain`: with a plain operator on one component, and without calls.
     `is_large`: the run-time test whether results exceed the caches.
     """
 

@@ -9,11 +9,11 @@ rules that fires emits it.
     distribute_fold_in_blocks     explicit vectors, points distributed in blocks
     split_into_parts              four parts of the chunk interleaved, combined in order
 
-Explicit vectors (`lanes.loops`) are for bodies with loops, and for operators that
-branch or mix components. A loop over 64 independent accumulators the device's compiler
-vectorises itself, map part included, for any tuple of scalars; but it keeps them in
-memory. A single accumulator is bound by the latency of its operator, hence the four
-parts.
+Explicit vectors (`lanes.loops`) are for bodies with loops, for operators that branch or
+mix components, and for several components. A loop over 64 independent accumulators the
+device's compiler vectorises itself, map part included, for any tuple of scalars; but it
+keeps them in memory, so that each component takes a store. A single accumulator is
+bound by the latency of its operator, hence the four parts.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
 def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
     """The loop over a chunk as the vectorising rules take it."""
     reduction = chunk.reduction
+    several = len(reduction.types) > 1
     return Fold(
         cache(lambda: point_code(k, reduction, chunk.segment)),
         tuple(scalar_places(chunk.accumulators)),
@@ -100,7 +101,7 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
         chunk.start,
         commutes=reduction.commutes,
         cheap=reduction.is_cheap,
-        plain=reduction.is_cheap and reduction.is_simple,
+        plain=reduction.is_cheap and reduction.is_simple and not several,
     )
 
 
