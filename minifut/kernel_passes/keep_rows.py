@@ -20,6 +20,7 @@ from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
+from minifut.kernel_passes.index_ranges import as_size
 from minifut.kernel_passes.vectorise.own_elements import is_distributed
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -114,7 +115,7 @@ class _Row:
         """The same with the accesses in the array."""
         made = map_children(node, self.moved)
         if isinstance(made, kc.Load | kc.Store) and made.memory == self.memory:
-            size = _as_size(made.index)
+            size = as_size(made.index)
             assert size is not None
             made = replace(made, memory=self.own, index=_plain(size - self.start))
         return made
@@ -158,7 +159,7 @@ def _row_length(body: kc.Block, memory: kc.Memory, point: Name) -> int | None:
     lengths: set[int | None] = set()
     for node in walk(body):
         if isinstance(node, kc.Load | kc.Store) and node.memory == memory:
-            size = _as_size(node.index)
+            size = as_size(node.index)
             lengths.add(None if size is None else _factor(size, point))
     (length, *others) = lengths
     if others or length is None or not 1 < length <= LONGEST:
@@ -196,7 +197,7 @@ def _is_given_first(
             first = int(statement.start.value)
             rounds = range(first, first + known)
         if isinstance(inner, kc.Store) and inner.memory == memory:
-            size = _as_size(inner.index)
+            size = as_size(inner.index)
             assert size is not None
             offset = size - Size.of(point) * length
             for number in rounds:
@@ -204,20 +205,3 @@ def _is_given_first(
                 there = {} if counter is None else {counter: Size.constant(number)}
                 missing.discard(offset.substitute(there).as_constant)
     return not missing
-
-
-def _as_size(exp: kc.Expression) -> Size | None:
-    """An index as a size, if it is a sum of products."""
-    match exp:
-        case kc.SizeValue(size, _):
-            return size
-        case kc.Literal(value, _):
-            return Size.constant(int(value))
-        case kc.Variable(name, _):
-            return Size.of(name)
-        case kc.Binary("+" | "-" | "*" as symbol, left, right, _):
-            a, b = _as_size(left), _as_size(right)
-            if a is None or b is None:
-                return None
-            return a + b if symbol == "+" else a - b if symbol == "-" else a * b
-    return None

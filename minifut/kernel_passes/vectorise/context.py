@@ -37,13 +37,15 @@ class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which `is_chosen` selects one when the kernel is built (there may be just one);
     those for which there is code are added to `widths`. Registers in `numbers` never
-    hold a NaN. `fresh`: what the kernel writes is no other parameter of it."""
+    hold a NaN. `fresh`: what the kernel writes is no other parameter of it; `around`:
+    its statements."""
 
     choices: tuple[int, ...]
     is_chosen: Callable[[int], kc.Expression] | None = None
     governing: tuple[Parameter, ...] = ()
     numbers: frozenset[Name] = frozenset()
     fresh: bool = False
+    around: Sequence[kc.Statement] = ()
     widths: list[int] = field(default_factory=list)
 
     def by_width(
@@ -76,7 +78,9 @@ LANES = Parameter(
 )
 
 
-def loop_context(k: CodeBuilder, fresh: bool = False) -> LoopContext:
+def loop_context(
+    k: CodeBuilder, fresh: bool = False, around: Sequence[kc.Statement] = ()
+) -> LoopContext:
     """A loop whose vector width is chosen by the parameter."""
     return LoopContext(
         k,
@@ -84,6 +88,7 @@ def loop_context(k: CodeBuilder, fresh: bool = False) -> LoopContext:
         lambda width: k.build_constant(LANES) >= width,
         (LANES,),
         fresh=fresh,
+        around=around,
     )
 
 

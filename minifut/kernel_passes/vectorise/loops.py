@@ -17,6 +17,7 @@ from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.index_ranges import IndexRanges
 from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -82,7 +83,11 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     rest = k.variable("rest", kc.LONG)
     apart = context.fresh and is_distributed(k, loop)
     own = find_own_arrays(k, body, loop.variable, apart)
-    in_place = memory_in_place(body, loop.variable, own, apart)
+
+    def ranges() -> IndexRanges:
+        return IndexRanges.within(loop, context.around)
+
+    in_place = memory_in_place(body, loop.variable, own, apart, ranges)
 
     def blocks(width: int) -> None:
         rows: list[kc.Expression] = []
@@ -367,7 +372,7 @@ def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     if not isinstance(loop, kc.For):
         return None
     (width,) = context.choices
-    if not _counts(loop, width):
+    if loop.rounds != width:
         return Declined("there are not as many points as lanes")
     at = (loop.start, 1)
     body = loop.body.statements
@@ -376,14 +381,6 @@ def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     )
     context.widths.append(width)
     return tuple(vectorised)
-
-
-def _counts(loop: kc.For, rounds: int) -> bool:
-    """Whether a loop is `for (j = start; j < start + rounds; j++)`."""
-    match loop.bound:
-        case kc.Binary("+", start, kc.Literal(number, _), _):
-            return start is loop.start and number == rounds
-    return False
 
 
 def _around_caches(

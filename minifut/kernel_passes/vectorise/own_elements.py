@@ -17,13 +17,14 @@ where it reads what it wrote in a fresh kernel, that is a row of its own.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.index_ranges import IndexRanges
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
@@ -37,10 +38,12 @@ def memory_in_place(
     index: kc.Variable,
     own: Collection[kc.Memory],
     distributed: bool = False,
+    ranges: Callable[[], IndexRanges] | None = None,
 ) -> frozenset[kc.Memory]:
     """The memory that points of a loop over `index` read and write in place, but for
     arrays in `own` and, where points are `distributed` over threads, rows. Raises
-    `NotVectorisable` where a point may read what another one writes."""
+    `NotVectorisable` where a point may read what another one writes, as far as `ranges`
+    of indices say."""
     loaded: dict[kc.Memory, list[kc.Expression]] = {}
     stored: dict[kc.Memory, list[kc.Expression]] = {}
     for statement in statements:
@@ -56,10 +59,23 @@ def memory_in_place(
             places = [*loaded[memory], *stored[memory]]
             if _is_one_element(places, index, bound):
                 continue
-            if not (distributed and _is_row(places, index, varying)):
+            row = distributed and _is_row(places, index, varying)
+            if not row and not _are_apart(loaded[memory], stored[memory], ranges):
                 raise NotVectorisable("points read what they write")
             both -= {memory}
     return frozenset(both)
+
+
+def _are_apart(
+    loaded: Sequence[kc.Expression],
+    stored: Sequence[kc.Expression],
+    ranges: Callable[[], IndexRanges] | None,
+) -> bool:
+    """Whether no point loads an element that one stores."""
+    if ranges is None:
+        return False
+    known = ranges()
+    return all(known.are_apart(here, there) for here in loaded for there in stored)
 
 
 def is_distributed(k: CodeBuilder, loop: kc.For) -> bool:

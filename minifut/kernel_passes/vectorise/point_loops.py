@@ -88,7 +88,8 @@ def _reads_matrices(loop: kc.For) -> bool:
 def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
     if not (loop.points and _is_profitable(loop)):
         return None
-    outcome = vectorise_map(loop, loop_context(k, k.kernel.fresh))
+    context = loop_context(k, k.kernel.fresh, k.statements)
+    outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
         inside = loops_inside(loop, lambda inner: _vectorised(k, inner))

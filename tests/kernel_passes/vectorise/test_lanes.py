@@ -158,6 +158,13 @@ BODIES = {
         map (\\x -> let counts = loop c = replicate (n % 50 + 40) 0 for i < 9 do
                      c with [i64.i32 (x & 7) + i] = c[i64.i32 (x & 3) * i] + 1
                    in counts[20] + counts[i64.i32 (x & 15)]) xs""",
+    "rows after rows": """
+      def main [n] (xs: [n]i32) =
+        let first = replicate 6 (replicate n 0) with [0] = copy xs
+        in loop out = first for i in 1...5 do
+             let before = copy out[i - 1]
+             in out with [i] = map (\\x -> loop y = x for j < 3 do
+                                          i32.max (y * 3) before[j % n] + before[n - 1]) xs""",
     "short rows of results": """
       def main [n] (xs: [n]i32) =
         map (\\x -> (loop (least, at) = (replicate 3 1000, replicate 3 (-1i32))
