@@ -50,7 +50,7 @@ def vectorise_points(k: KernelEditor) -> None:
 def _is_profitable(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
     if loop.expensive or not fills_vectors:
-        return loop.expensive
+        return fills_vectors
     folds = any(
         isinstance(inner, kc.While) or not inner.points
         for inner in loops_of(loop.body.statements)

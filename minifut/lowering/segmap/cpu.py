@@ -135,7 +135,10 @@ def launch_nest(
         streams = fresh and not expensive and total.as_constant is None
         index = k.variable("i", kc.LONG)
         kind = PointKind(parallel, expensive, total_size if streams else None)
-        points(k, index, start, stop, (index,), visit, kind, phases)
+        ends: tuple[kc.Expression, kc.Expression] = (start, stop)
+        if known == 1:
+            ends = (kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG))
+        points(k, index, *ends, (index,), visit, kind, phases)
     else:
         kind = PointKind(parallel, expensive)
         rows(k, shape, start, stop, visit, kind, phases)
@@ -193,8 +196,7 @@ def points(
         visit(k, at)
     block = kc.Block(tuple(body))
     one = kc.Literal(1, kc.LONG)
-    many = k.has_lanes or not kind.expensive
-    loop = kc.For(index, start, stop, one, block, kind.parallel, many, kind.expensive)
+    loop = kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
     pieces = split_points(k, loop, whole=phases is not None)
     if phases is None or pieces is not None:
         for statement in pieces or (loop,):
