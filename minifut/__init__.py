@@ -94,12 +94,32 @@ def compile(
     Raises `CompileError` if the program is wrong, `UsageError` if a file, a device or a
     name is; both are `ValueError`s as well.
     """
+    from minifut.collector import collecting_rarely
+    from minifut.errors import CompileError, UsageError
+
+    given = path_or_source, schedule, device, params, backend, max_memory
+    try:
+        with collecting_rarely():  # from the first import on
+            return _compiled(*given)
+    except (CompileError, UsageError) as error:
+        # where in the compiler it was found does not help its user
+        raise error.with_traceback(None) from None
+
+
+def _compiled(
+    path_or_source: object,
+    schedule: str | None,
+    device: str | None,
+    params: object,
+    backend: str,
+    max_memory: int | None,
+) -> Program:
     from collections.abc import Mapping
     from os.path import exists
     from pathlib import Path
 
     from minifut import compiler, stages
-    from minifut.errors import CompileError, Source, UsageError
+    from minifut.errors import Source, UsageError
 
     if not isinstance(params, Mapping | None):
         raise UsageError(f"params is a dict of numbers by parameters, got {params!r}")
@@ -114,15 +134,11 @@ def compile(
     )
     if is_text and exists(path_or_source):
         raise UsageError(f"{path_or_source}: the path of a program ends in .fut")
-    try:
-        if is_text:
-            source = Source("<text>", str(path_or_source))
-        else:
-            source = stages.read_source(Path(path_or_source))
-        return compiler.compile_program(source, options)
-    except (CompileError, UsageError) as error:
-        # where in the compiler it was found does not help its user
-        raise error.with_traceback(None) from None
+    if is_text:
+        source = Source("<text>", str(path_or_source))
+    else:
+        source = stages.read_source(Path(path_or_source))
+    return compiler.compile_program(source, options)
 
 
 def load_ipython_extension(shell: object) -> None:

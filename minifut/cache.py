@@ -18,12 +18,12 @@ import logging
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from minifut.errors import reason
 from minifut.files import discard, read_regular, replace, temporary_beside
+from minifut.immutables import immutable
 
 LARGEST_ENTRY = 1 << 30
 _NAME = re.compile(r"[0-9a-f]{64}|\.new-.*")
@@ -91,7 +91,7 @@ def _warn(folder: str, why: str) -> None:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class CacheEntry:
     """A file of the cache; `used` is when it was last read or written, in seconds."""
 

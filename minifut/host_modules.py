@@ -17,20 +17,21 @@ import json
 import os
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, fields
 from functools import cache
 from pathlib import Path
 
 from minifut.cache import load_bytes, store_bytes
 from minifut.errors import Source
 from minifut.files import LARGEST_TEXT, read_regular
+from minifut.immutables import immutable
 
 KIND = "modules"
 MOST = 64
 """modules that are kept in memory"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class HostModule:
     """A generated module: its text, the comment above each entry point, and the path
     and checksum of each file that the program imports."""
@@ -75,7 +76,9 @@ def decoded_module(data: bytes) -> HostModule | None:
         found = json.loads(data)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict) or found.keys() != set(HostModule.__slots__):
+    if not isinstance(found, dict) or found.keys() != {
+        f.name for f in fields(HostModule)
+    }:
         return None
     texts = [found["text"]]
     for each in (found["documentation"], found["imports"]):

@@ -10,20 +10,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar
 
 from minifut.errors import Source
 from minifut.generated_module import generated_program
 from minifut.gradients.derivative import Derivative
+from minifut.immutables import immutable
 from minifut.program import EntryPoint, Program
 from minifut.recipe import Compile
 from minifut.signature import describe
 from minifut.suggestions import check_names
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class LoadedModule:
     """A generated module of one schedule and what to load it with: a recipe
     (`minifut.recipe`) for programs on OpenCL devices.

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
+from minifut.immutables import immutable
 from minifut.values.structured import Described as StructuredType
 from minifut.values.types import ValueType
 
@@ -24,7 +24,7 @@ class DescribedType(StructuredType, Protocol):
     def unique(self) -> bool: ...
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Parameter:
     """A parameter or a result of an entry point."""
 

@@ -11,16 +11,15 @@ end only; while it runs, since modules are long-lived objects as well.
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from minifut.collector import collect_rarely
+from minifut.collector import collecting_rarely
 from minifut.errors import (
     CompileError,
     InternalError,
@@ -31,6 +30,7 @@ from minifut.errors import (
     reason,
 )
 from minifut.files import read_text
+from minifut.immutables import immutable
 from minifut.suggestions import unknown
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ DEEPEST = 100_000
 """Python frames of a stage"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Options:
     """What to compile for.
 
@@ -180,38 +180,30 @@ def to_host_module(
 
 
 class _Running:
-    """The stages that run, in all threads, and what they changed in the interpreter."""
+    """The stages that run, in all threads, and the interpreter's limit before."""
 
     lock = threading.Lock()
     count = 0
     limit = 0
-    collecting = (0, 0, 0)
 
 
 @contextlib.contextmanager
 def deep_recursion() -> Iterator[None]:
     """Passes recurse as deep as programs nest, which is deeper than Python's limit;
     and make many small objects, hardly ever in cycles, so that Python's collector,
-    which takes a quarter of the time otherwise, is to look for those rarely. What the
-    outermost stage, and the last of those that run in several threads, leaves is with
-    the old objects: else the next allocation would look through all of it."""
+    which takes a quarter of the time otherwise, is to look for those rarely."""
     with _Running.lock:
         if not _Running.count:
             _Running.limit = sys.getrecursionlimit()
-            _Running.collecting = gc.get_threshold()
             sys.setrecursionlimit(max(_Running.limit, DEEPEST))
-            collect_rarely()
         _Running.count += 1
     try:
-        yield
+        with collecting_rarely():
+            yield
     finally:
         with _Running.lock:
             _Running.count -= 1
             if not _Running.count:
-                if not gc.get_freeze_count():
-                    gc.freeze()
-                    gc.unfreeze()
-                gc.set_threshold(*_Running.collecting)
                 sys.setrecursionlimit(_Running.limit)
 
 

@@ -30,6 +30,7 @@ COMMON = {
     "debug",
     "errors",
     "files",
+    "immutables",
     "interrupts",
     "names",
     "resources",

@@ -11,8 +11,9 @@ entry loss_vjp_wrt_w (w: [d]f32) (xs: [n][d]f32) (adjoint: f32): (f32, [d]f32)
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from minifut.immutables import immutable
 
 if TYPE_CHECKING:
     from minifut.ir.core import Program as CoreProgram
@@ -23,7 +24,7 @@ _OF_DERIVATIVE = re.compile(r"[^.]+_(?:jvp|vjp|grad)_wrt_[^.]+\.")
 """how the names of a derivative's tuning parameters begin"""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Derivative:
     """The derivative of an entry point in the parameters at the positions `wrt`."""
 

@@ -9,10 +9,11 @@ the generated derivatives along, so that nothing is compiled where it arrives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.gradients.derivative import Derivative
+from minifut.immutables import immutable
 from minifut.recipe import Compile, ParameterValues, Recipe, program_again
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class Derivatives:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class DifferentiableProgram:
     """The recipe of a program whose source is known, with its derivatives."""
 

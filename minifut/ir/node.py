@@ -1,4 +1,4 @@
-"""`@node`, `@immutable` and `@mutable`: the kinds of dataclass of the compiler.
+"""`@node`, beside `@immutable` and `@mutable`: the kinds of dataclass of the compiler.
 
 A *node* is a place in a program: slots, identity equality, never changed after it is
 made (under `MINIFUT_DEBUG=freeze` an attempt raises). An *immutable* is a fact, or a
@@ -16,72 +16,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
-from minifut.debug import debugging
+from minifut.immutables import FREEZE, shown
+from minifut.immutables import immutable as immutable
+from minifut.immutables import mutable as mutable
 
 T = TypeVar("T")
-FREEZE = debugging("freeze")
 
 
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:
     """A place in a program. Nodes with equal contents are still different nodes."""
     return dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
-
-
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def immutable(cls: type[T]) -> type[T]:
-    """A fact: structural equality, hashable. Its methods are made of getters: those of
-    dataclasses are compiled when a class is made, which was a tenth of the time of
-    compiling a small program."""
-    made = dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
-    return _compared(made, hashed=True)
-
-
-@dataclass_transform(field_specifiers=(field,))
-def mutable(cls: type[T]) -> type[T]:
-    """What changes while something is made: structural equality, made as quickly."""
-    made = dataclass(slots=True, eq=False, repr=False)(shown(cls))
-    return _compared(made, hashed=False)
-
-
-def _compared(cls: type[T], *, hashed: bool) -> type[T]:
-    """The class with the methods that compare contents, unless it has its own."""
-    own: Any = cls
-    contents = _contents([f.name for f in dataclasses.fields(own) if f.compare])
-    if "__eq__" not in own.__dict__:
-
-        def same(self: T, other: object) -> Any:
-            if self.__class__ is not other.__class__:
-                return NotImplemented
-            return contents(self) == contents(other)
-
-        own.__eq__ = same
-    if own.__dict__.get("__hash__") is None:
-        own.__hash__ = (lambda self: hash(contents(self))) if hashed else None
-    return cls
-
-
-def _contents(names: Sequence[str]) -> Callable[[Any], object]:
-    """What gives the values of some attributes."""
-    return operator.attrgetter(*names) if names else lambda _: ()
-
-
-def shown(cls: type[T]) -> type[T]:
-    """The class with one `__repr__` for all: dataclasses compile one for each class, a
-    third of what it takes to make one."""
-    if cls.__repr__ is object.__repr__:
-        cls.__repr__ = _shown  # type: ignore[method-assign]
-    return cls
-
-
-def _shown(self: Any) -> str:
-    fields = [f.name for f in dataclasses.fields(self) if f.repr]
-    values = ", ".join(f"{name}={getattr(self, name)!r}" for name in fields)
-    return f"{type(self).__qualname__}({values})"
 
 
 def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minifut.immutables import immutable
 from minifut.ir.thresholds import NEVER as NEVER
 from minifut.parameters.file import located, read_tuning, write_tuning
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Observation
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tunable:
     """A parameter: its class, its default per kind of device, what it guards."""
 
@@ -33,7 +33,7 @@ class Tunable:
     guards: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Tuned:
     """What a search found: the parameters that left their defaults, and a table."""
 

@@ -10,12 +10,13 @@ gave. Whether the leaves are of the right types is checked by what passes them o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import is_dataclass
 from typing import Any
 
 import numpy as np
 
 from minifut.errors import ArgumentError
+from minifut.immutables import immutable
 from minifut.suggestions import unknown
 from minifut.values.structured import Described, StructArray, Variant, leaf_types
 from minifut.values.types import DTYPES
@@ -31,7 +32,7 @@ class WrongValue(ArgumentError):
         self.path, self.expected, self.given, self.why = path, expected, given, why
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Blank:
     """A leaf that nothing examines: of a constructor that is not there, or of no
     elements. `outer` are the sizes of its first dimensions; others may be any."""

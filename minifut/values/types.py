@@ -7,12 +7,12 @@ parse_shaped("[10][20]f32")                ->  ShapedType("f32", (10, 20))
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from minifut.errors import UsageError
+from minifut.immutables import immutable
 
 Value: TypeAlias = "np.ndarray[Any, np.dtype[Any]] | np.generic"
 
@@ -36,7 +36,7 @@ MAXIMAL_BYTES = 1 << 35
 """No value larger than this is read or made; checked before any allocation."""
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ValueType:
     """An element type and a rank, as entry points declare them."""
 
@@ -47,7 +47,7 @@ class ValueType:
         return "[]" * self.rank + self.element
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class ShapedType:
     """An element type and all sizes."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, dataclass_transform
 
 from minifut.errors import Location
-from minifut.ir.node import shown
+from minifut.immutables import shown
 
 T = TypeVar("T")
 

@@ -179,10 +179,9 @@ def device_result(
 def device_array_over(session: Session) -> Callable[[np.ndarray], Any]:
     """What makes device arrays over memory of NumPy arrays that has no other owner;
     all else follows from these when it is needed (`DeviceArray.__getattr__`)."""
-    kind = device_array_class()
 
     def over(array: np.ndarray) -> Any:
-        result = NEW_OBJECT(kind)
+        result = NEW_OBJECT(device_array_class())
         result.minifut_view = array
         result.minifut_session = session
         return result

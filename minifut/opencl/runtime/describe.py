@@ -8,10 +8,11 @@ dataclass takes half a millisecond.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from minifut.immutables import immutable
 
 DTYPES: dict[str, np.dtype[Any]] = {
     **{
@@ -82,7 +83,7 @@ class EntryLeaf(NamedTuple):
     shape: tuple[int | str | None, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Value:
     """A parameter or result as the user sees it; see `ir.EntryType`.
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
+from minifut.immutables import immutable
 from minifut.opencl.runtime.device_family import describe_family
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_target import aligned_target
@@ -28,7 +29,7 @@ INSTALL_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Device:
     """An OpenCL device and the limits that matter to generated code."""
 

@@ -9,12 +9,12 @@ A message names the parameter, the dimension, what was expected and what was giv
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, counted
+from minifut.immutables import immutable
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
 from minifut.opencl.runtime.opaque_values import Opaque, fits
@@ -348,7 +348,7 @@ def _text(leaf: EntryLeaf) -> str:
     return "[]" * len(leaf.shape or ()) + leaf.type
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Pending:
     """A leaf to be filled with zeros."""
 
@@ -357,7 +357,7 @@ class _Pending:
     path: str
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class _Opened:
     """A leaf that is ready for the program."""
 

@@ -12,9 +12,10 @@ second time, or the host needs a result. The order of all commands stays the sam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from minifut.immutables import mutable
 from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, Member
 from minifut.opencl.runtime.kernels import Launcher, build_together
 
@@ -33,7 +34,7 @@ class Waiting:
     """The event of a launch that waits: commands after it are not to be done first."""
 
 
-@dataclass(slots=True)
+@mutable
 class FirstLaunches:
     """What waits, in order, and the latest event of the session before."""
 

@@ -7,16 +7,16 @@ values.leaves(value)                                 the arrays behind a result
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from minifut.immutables import immutable
 from minifut.opencl.runtime.describe import DTYPES, EntryLeaf
 from minifut.opencl.runtime.queue import Session
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Opaque:
     """A value whose structure only its program defines; it can be given back to
     that."""

@@ -8,12 +8,13 @@ ys = instance.main(xs, device=True)          # pyopencl arrays out
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from minifut.errors import ArgumentError
+from minifut.immutables import immutable
 from minifut.opencl.runtime.arrays import to_device
 from minifut.opencl.runtime.describe import Entry, Failure, Kernel, Parameter
 from minifut.opencl.runtime.direct import direct_call
@@ -39,7 +40,7 @@ from minifut.opencl.runtime.watch import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Program:
     """Kernels and host functions of one schedule, with what names them."""
 
@@ -71,7 +72,7 @@ class Program:
         return Instance(self, session, parameters or {})
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Schedules:
     """One program lowered in both ways; the kind of the device decides on loading."""
 

@@ -17,12 +17,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from minifut.immutables import immutable
 
 _FUNCTION = re.compile(r"^(?:static |__attribute__\(\(\w+\)\) )?\w+ (\w+)\(", re.M)
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Section:
     """A kernel's text behind a prelude, options of the compiler, and macros."""
 

@@ -12,12 +12,13 @@ is different at all.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
+from minifut.immutables import immutable, mutable
 from minifut.opencl.runtime.describe import Kernel, Parameter
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.run import Run
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Started:
     """A launch: its kernel, its event, its work-items, the bytes of its arrays, whether
     it was done when it was enqueued, and then the time, less what reads took."""
@@ -67,7 +68,7 @@ ThresholdComparison = tuple[str, int]
 """a threshold's name, and the amount of parallelism that was compared with it"""
 
 
-@dataclass(slots=True)
+@mutable
 class Observation:
     """What runs did, in order; clear it to forget the ones before."""
 
