@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
 from minifut.kernel_passes.vectorise.affine import affine, steady_ends
+from minifut.kernel_passes.vectorise.clamps import ends_through
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     MASKS,
@@ -124,6 +125,21 @@ def load_within_edges(
         (*(__global const loose_float4 *)(xs + (min((long)(n), (long)(t + 1))))) :
         ((float4)(xs[min((long)(n), (long)(t + 1))], xs[min((long)(n), (long)(t + 2))],
         xs[min((long)(n), (long)(t + 3))], xs[min((long)(n), (long)(t + 4))]));
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            long k = max_i64(j - 1, 0);
+            ys[j] = xs[k];
+        }
+    after:
+        long k = (t - 1L) < 0L ? 0L : (t - 1L);
+        long k_1 = ((t - 1L) + 3L) < 0L ? 0L : ((t - 1L) + 3L);
+        long4 k_2 = convert_long4(convert_int4((((long4)(t - 1L)) + (((long4)(0L, 1L,
+        2L, 3L)) * ((long4)(1L)))) < ((long4)(0L)))) ? ((long4)(0L)) : (((long4)(t -
+        1L)) + (((long4)(0L, 1L, 2L, 3L)) * ((long4)(1L))));
+        *(__global loose_float4 *)(ys + t) = ((k_1 - k) == 3L) ? (*(__global const
+        loose_float4 *)(xs + k)) : ((float4)(xs[k_2.s0], xs[k_2.s1], xs[k_2.s2],
+        xs[k_2.s3]));
     declines: not only clamping keeps the accesses to xs from being contiguous
         given (const float *xs, float *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
@@ -134,7 +150,9 @@ def load_within_edges(
         return None
     memory, index = load.memory, load.index
     ends = None
-    if lanes.mask is None and isinstance(index, kc.SizeValue):
+    if lanes.mask is None:
+        ends = ends_through(index, lanes.steady, lanes.varying)
+    if ends is None and lanes.mask is None and isinstance(index, kc.SizeValue):
         ends = steady_ends(index.size, lanes.affine, lanes.varying, lanes.width)
     if ends is None:
         accesses = f"the accesses to {memory.name.base}"

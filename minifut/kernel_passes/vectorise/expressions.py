@@ -17,6 +17,7 @@ from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.accesses import LOADS
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
+from minifut.kernel_passes.vectorise.clamps import Ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import (
     QUOTIENTS,
@@ -50,6 +51,8 @@ class ExpressionVectoriser(VectorOperations):
         self.derivation = derivation
         self.varying = varying
         self.affine: dict[Name, Affine] = {}
+        self.steady: dict[Name, Ends] = {}
+        """the ends of clamped variables"""
         self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
@@ -294,12 +297,8 @@ class ExpressionVectoriser(VectorOperations):
         return kc.Load(memory, place, kc.VectorType(memory.element))
 
     def is_scattered(self, access: kc.Load | kc.Store) -> bool:
-        """Whether lanes access other elements of scratch each; private arrays are kept
-        in registers, which have no indices."""
-        varies = self.varies(access.index)
-        if varies and access.memory.space == "private":
-            raise NotVectorisable("points index arrays of their own differently")
-        return varies
+        """Whether lanes access other elements of their arrays each."""
+        return self.varies(access.index)
 
     def place_own(self, access: kc.Load | kc.Store) -> kc.Expression:
         """Where the lanes of an element are."""

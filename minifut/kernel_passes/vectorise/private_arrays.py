@@ -6,7 +6,9 @@
 
 An element of all points is a vector then, at indices that are the same for all points,
 and the device's compiler keeps short arrays in registers. Conditions: what points store
-in is theirs (they are independent), its size is a small constant, and no index varies.
+in is theirs (they are independent), and its size is a small constant. Where an index
+varies, lanes access their elements one after the other, as points would: there must be
+more work than that.
 
 Scratch memory that points have one after the other (`own` of its pointer) has room for
 lanes as well, up to a length that the kernel tests.
@@ -14,19 +16,27 @@ lanes as well, up to a length that the kernel tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
+from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.names import Name
 
 LONGEST = 64
 """elements of a private array"""
 LONGEST_SCRATCH = 4096
 """elements of an array in scratch memory: longer ones leave the second-level cache"""
+
+WORK_PER_ACCESS = 2
+"""operations for each access at an index that varies"""
+USUAL_ROUNDS = 4
+"""of a loop with an unknown number"""
 
 Owned = Mapping[kc.Memory, "int | kc.Expression"]
 """Arrays of points with their sizes: numbers of private ones, others of scratch."""
@@ -76,6 +86,41 @@ def _indexed_alike(
     }
     kept = {m: s for m, s in sizes.items() if isinstance(s, int) or m not in apart}
     return kept if len(kept) == len(sizes) else _indexed_alike(kept, statements, index)
+
+
+def refuse_scattered(
+    statements: Sequence[kc.Statement], own: Owned, varying: Collection[Name]
+) -> None:
+    """Where most of the work is to access arrays of points at other indices in each."""
+    accesses, operations = _work(statements, own, varying, 1)
+    if accesses * WORK_PER_ACCESS > operations:
+        raise NotVectorisable("points index arrays of their own differently")
+
+
+def _work(
+    statements: Sequence[kc.Statement],
+    own: Owned,
+    varying: Collection[Name],
+    rounds: int,
+) -> tuple[int, int]:
+    """How often lanes access their elements one after the other, and how many other
+    operations they do."""
+    accesses = operations = 0
+    for statement in statements:
+        blocks = kc.blocks_of(statement)
+        often = rounds
+        if isinstance(statement, kc.For | kc.While):
+            known = statement.rounds if isinstance(statement, kc.For) else None
+            often *= known if known is not None else USUAL_ROUNDS
+        for block in blocks:
+            inside = _work(block.statements, own, varying, often)
+            accesses, operations = accesses + inside[0], operations + inside[1]
+        for node in () if blocks else walk(statement):
+            if isinstance(node, kc.Load | kc.Store) and node.memory in own:
+                accesses += rounds * varies(node.index, varying)
+            elif isinstance(node, kc.Operation):
+                operations += rounds * (node.operator.result != I64)
+    return accesses, operations
 
 
 def fitting(own: Owned) -> list[kc.Expression]:

@@ -27,6 +27,8 @@ from minifut.names import Name
 
 PAGE = 4096
 """bytes between two places in memory that share those in the first cache"""
+FEW = 8
+"""rounds that do not fill a vector"""
 REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
 """operators that fold in any order, those of floats where they are reassociated"""
 
@@ -48,8 +50,10 @@ class Rounds:
         waits = False
         if isinstance(loop, kc.For):
             own |= {loop.variable.name}
-            waits = _exchanges(loop.body, own | given) or any(
-                not _folds(loop.body, name, reassociates) for name in given - own
+            waits = (
+                (loop.rounds is not None and loop.rounds <= FEW)
+                or _exchanges(loop.body, own | given)
+                or any(not _folds(loop.body, n, reassociates) for n in given - own)
             )
         return Rounds(own | given, waits)
 

@@ -12,6 +12,7 @@ from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.clamps import clamped_ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.masks import (
@@ -20,7 +21,11 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_loop,
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
-from minifut.kernel_passes.vectorise.private_arrays import Owned, declare_in_lanes
+from minifut.kernel_passes.vectorise.private_arrays import (
+    Owned,
+    declare_in_lanes,
+    refuse_scattered,
+)
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
@@ -58,6 +63,7 @@ def vectorise(
     given += [memory.name for memory in own]
     varying, changing = find_varying(statements, given), assigned(statements)
     _refuse_shared(statements, changing & varying - set(given))
+    refuse_scattered(statements, arrays or {}, varying)
     lanes = ExpressionVectoriser(width, varying, k.derivation)
     lanes.affine[index.name] = at
     lanes.numbers = numbers
@@ -143,6 +149,10 @@ class Vectoriser:
             if found is not None and variable.type == kc.LONG:
                 lanes.affine[name] = (self.named(found[0], name.base), found[1])
                 return
+            known = (lanes.steady, lanes.affine, lanes.varying, lanes.width)
+            if (ends := clamped_ends(init, *known)) is not None:
+                first, last = (self.named(end, name.base) for end in ends)
+                lanes.steady[name] = (first, last)
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))
         value = None if init is None else lanes.broadcast(lanes.vectorise(init))
         self.out.append(kc.Declare(wide, value))

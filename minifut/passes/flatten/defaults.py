@@ -253,6 +253,14 @@ class _Positions:
                 parts = [place]
             case ScalarOp(operator, operands) if operator.name == "add":
                 parts = [atom for atom in operands if atom in self._varying]
+            case ScalarOp(operator, (left, right)) if (
+                operator.name in ("sub", "min", "max") and right not in self._varying
+            ):
+                parts = [left]
+            case ScalarOp(operator, (left, right)) if (
+                operator.name in ("min", "max") and left not in self._varying
+            ):
+                parts = [right]
         found = [
             self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
         ]

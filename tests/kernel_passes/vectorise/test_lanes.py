@@ -153,11 +153,27 @@ BODIES = {
                           now with [j + 1] =
                             i32.min now[j] before[j + 1] + (before[j] ^ x)
                        )[k]) xs""",
+    "private arrays at data": """
+      def main (xs: []i32) =
+        map (\\x -> (loop (a, s) = ([x, x * 7, x ^ 21, -x], x) for i < 4 do
+               let at = (loop p = i for j in i + 1..<4 do
+                           if a[i64.i32 j] % 19 > a[i64.i32 p] % 19 then j else p)
+               let y = a[i64.i32 at]
+               let a[i64.i32 at] = a[i64.i32 i]
+               let a[i64.i32 i] = y
+               in (a, (s * 3 ^ y) + (s - y) * (x - s) + (s >> 3) * (y ^ x))).1) xs""",
     "scratch memory at data": """
       def main [n] (xs: [n]i32) =
         map (\\x -> let counts = loop c = replicate (n % 50 + 40) 0 for i < 9 do
-                     c with [i64.i32 (x & 7) + i] = c[i64.i32 (x & 3) * i] + 1
+                     let k = (x * 5 ^ i32.i64 i * 3) + (x >> 2) * 9
+                     in c with [i64.i32 (x & 7) + i] = c[i64.i32 (k & 15)] + k * x
                    in counts[20] + counts[i64.i32 (x & 15)]) xs""",
+    "clamped indices": """
+      def main [n] (xs: [n]i32) =
+        let clamp i = i64.max 0 (i64.min i (n - 1))
+        in map (\\i -> loop y = 0 for k < 5 do
+                      y * 3 + xs[clamp (i + k - 2)] - xs[clamp (2 * i - k)]
+                      + i32.i64 (i64.max 3 (i + k))) (iota n)""",
     "rows after rows": """
       def main [n] (xs: [n]i32) =
         let first = replicate 6 (replicate n 0) with [0] = copy xs

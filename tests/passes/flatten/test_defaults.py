@@ -195,3 +195,17 @@ def test_a_fold_may_have_branches_that_only_check() -> None:
       in map (\\x2 -> intrinsics.hist_stream (copy xs) (*) 1i32 (update x2) zs) xs"""
     core = stages.to_core(stages.check(Source("nest.fut", text)))
     assert any(isinstance(node, AtLeast) for node in walk(stages.to_kernels(core)))
+
+
+def test_windows_that_are_clamped_at_edges_are_folded_by_threads() -> None:
+    def window(index: str) -> str:
+        return f"""entry main [n][k] (x: [n]f32) (f: [k]f32) =
+          tabulate n (\\i -> f32.sum (tabulate k (\\j -> f[j] * x[{index}])))"""
+
+    clamped = window("i64.max 0 (i64.min (n - 1) (i + j - k / 2))")
+    apart = window("i64.max 0 (i64.min (n - 1) (i * k + j))")
+    for text, wanted in ((clamped, defaults.CPU_SHARED_ROWS), (apart, NEVER)):
+        core = stages.to_core(stages.check(Source("nest.fut", text)))
+        program = stages.to_kernels(core)
+        found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
+        assert dict(found[0].defaults)["cpu"] == wanted

@@ -1,0 +1,86 @@
+"""Integers that the program clamps: they grow by one from lane to lane, or stay.
+
+    long k = max(0, min(n - 1, i + t));    k in the first lane, k in the last
+
+Where they differ by the number of lanes less one, an access through them is contiguous
+(`load_within_edges`). Clamped sizes are seen without this (`affine.steady_ends`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from minifut.ir.sizes import Size
+from minifut.ir.types import I64
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.affine import Affine, affine, is_steady
+from minifut.kernel_passes.vectorise.varying import varies
+from minifut.names import Name
+
+Ends = tuple[kc.Expression, kc.Expression]
+"""the values in the first and in the last lane"""
+
+
+def clamped_ends(
+    exp: kc.Expression,
+    steady: Mapping[Name, Ends],
+    known: Mapping[Name, Affine],
+    varying: frozenset[Name],
+    width: int,
+) -> Ends | None:
+    """The ends of a minimum or maximum with what is the same in all lanes."""
+    match exp:
+        case kc.Operation(operator, (left, right), _) if (
+            operator.name in ("min", "max") and operator.result == I64
+        ):
+            is_left = varies(left, varying)
+            if is_left == varies(right, varying):
+                return None
+            inner, limit = (left, right) if is_left else (right, left)
+            ends = _steady_ends(inner, steady, known, varying, width)
+            if ends is None:
+                return None
+            first, last = (kc.Operation(operator, (e, limit), exp.type) for e in ends)
+            return first, last
+    return None
+
+
+def _steady_ends(
+    exp: kc.Expression,
+    steady: Mapping[Name, Ends],
+    known: Mapping[Name, Affine],
+    varying: frozenset[Name],
+    width: int,
+) -> Ends | None:
+    if isinstance(exp, kc.Variable) and exp.name in steady:
+        return steady[exp.name]
+    found = affine(exp, known, varying)
+    if found is None:
+        return clamped_ends(exp, steady, known, varying, width)
+    base, step = found
+    number = int(step.value) if isinstance(step, kc.Literal) else step
+    is_next = isinstance(number, int) and number == 1
+    return (base, base + (width - 1)) if is_next else None
+
+
+def ends_through(
+    index: kc.Expression, steady: Mapping[Name, Ends], varying: frozenset[Name]
+) -> Ends | None:
+    """An index in the first and in the last lane, if it is a clamped variable plus what
+    is the same in all lanes."""
+    if isinstance(index, kc.Variable):
+        return steady.get(index.name)
+    if not isinstance(index, kc.SizeValue):
+        return None
+    moving = index.size.names() & varying
+    if len(moving) != 1 or not is_steady(index.size, moving):
+        return None
+    (name,) = moving
+    found = [
+        index.size.substitute({name: Size.of(end.name)})
+        for end in steady.get(name, ())
+        if isinstance(end, kc.Variable)
+    ]
+    if len(found) != 2:
+        return None
+    return kc.SizeValue(found[0]), kc.SizeValue(found[1])
