@@ -164,6 +164,8 @@ class Launcher:
                     first.join(member, points, arguments, work)
                 return
             member.count_launch()
+        elif points != 0:  # what is in no batch ends one
+            self.session.launches = 0
         if first.waiting and self.is_built:
             self.session.launch_first()
         width = self._width

@@ -157,6 +157,30 @@ def test_bits_are_those_of_launches_alone(
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("sums_are_parts", [True, False])
+def test_kernels_between_those_of_no_batch_are_not_in_a_row(
+    started: Started, monkeypatch: pytest.MonkeyPatch, sums_are_parts: bool
+) -> None:
+    monkeypatch.setattr(batch, "IN_A_ROW", 4)
+    member_of = Batch.member_of
+
+    def member(self: Batch, launcher: Any, own: Section) -> Any:
+        no_part = "reduce" in launcher.kernel.name and not sums_are_parts
+        return None if no_part else member_of(self, launcher, own)
+
+    monkeypatch.setattr(Batch, "member_of", member)
+    text = TEXT.replace(
+        "entry at",
+        "entry means (n: i64) (xs: []f32) = loop xs for i < n do\n"
+        "  let ys = step i (step 1 xs) in map (/ f32.sum ys) ys\nentry at",
+    )
+    program, xs = compiled(text), xs_of(1 << 17)
+    for _ in range(3):
+        program.means(20, xs)
+    assert bool(started) == sums_are_parts
+
+
+@pytest.mark.device
 def test_arguments_of_all_types(started: Started) -> None:
     program, xs = compiled(), np.zeros(100)
     given = (-3, -300, -70_000, -(1 << 40), 250, 65_000, 1 << 31, 1 << 40)
