@@ -24,6 +24,7 @@ import numpy as np
 
 import minifut
 from benchmarks import indexing_peers as indexing
+from benchmarks import row_peers as rows
 from benchmarks import workload_peers as peers
 
 try:
@@ -169,6 +170,45 @@ WORKS: dict[str, Work] = {
         lambda r, s: (r.random((int(600 * s), 2000), np.float32),),
         indexing.seams,
         indexing.seams_loops,
+    ),
+    "tracks": Work(
+        lambda r, s: (
+            np.float32(0.01),
+            np.float32(0.5),
+            r.random((int(10_000 * s), 100), np.float32),
+        ),
+        rows.tracks,
+        rows.tracks_loops,
+    ),
+    "tridiagonal": Work(
+        lambda r, s: tuple(
+            more + r.random((int(4000 * s), 100), np.float32) for more in (0, 4, 0, 0)
+        ),
+        rows.tridiagonal,
+        rows.tridiagonal_loops,
+    ),
+    "neighbours": Work(
+        lambda r, s: tuple(
+            r.random(n, np.float32) for n in 2 * (4000,) + 2 * (int(2000 * s),)
+        ),
+        rows.neighbours,
+        rows.neighbours_loops,
+    ),
+    "warping": Work(
+        lambda r, s: (
+            r.random(64, np.float32),
+            r.random((int(2000 * s), 64), np.float32),
+        ),
+        rows.warping,
+        rows.warping_loops,
+    ),
+    "filter": Work(
+        lambda r, s: (
+            r.random(9, np.float32) / 4,
+            r.random((int(1000 * s), 1200), np.float32),
+        ),
+        rows.filtered,
+        rows.filtered_loops,
     ),
 }
 
