@@ -20,6 +20,7 @@ from minifut.ir.types import AccType
 from minifut.names import Name
 from minifut.passes.accumulations.elements import level_of
 from minifut.passes.accumulations.nest import MapLevel, UpdateNest
+from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 
 
@@ -64,13 +65,13 @@ def inner_product(
     if -1 in order or len(order) != len(set(order)) or last not in order:
         return None
     terms, negations = _terms(nest.values[0], levels[-1].statements)
-    for term in terms:
+    for place, term in enumerate(terms):
+        others = (*terms[:place], *terms[place + 1 :])
         made = _with_sum(exp, levels, path[-2], term)
-        if made is None:
+        if made is None or term in others or _is_used(term, made[0][-2], others):
             continue
         levels, value = made
         inside, more = _terms(value, levels[-1].statements)
-        others = [other for other in terms if other is not term]
         nest = replace(nest, levels=levels)
         product = (*others, *inside)
         return InnerProduct(nest, path[-2], update, order, product, negations + more)
@@ -197,6 +198,12 @@ def _is_needed(whole: WithAcc, array: Name, last: Stm) -> bool:
         if uses and not any(inner is last for inner in walk(node)):
             return True
     return False
+
+
+def _is_used(term: Atom, level: MapLevel, others: tuple[Atom, ...]) -> bool:
+    """Whether what a level computes for other terms needs this one."""
+    body = remove_dead_code_in(Body(level.statements, others))
+    return any(term in free_names(statement.exp) for statement in body.statements)
 
 
 def _binds(statement: Stm, atom: Atom | None) -> bool:

@@ -386,3 +386,22 @@ entry main [n] [m] [h] [d] (w: [m][h]f64) (v: [h][d]f64) (b: [h]f64) (xs: [n][d]
     stored = [s for s in walk(program) if isinstance(s, Screma) and s.is_redomap]
     widths = [name.base for s in stored for name in s.width.names()]
     assert sorted(widths) == ["m", "n", "n"]
+
+
+@pytest.mark.parametrize("value", ["s * s", "s * f64.exp s", "s * w[j, 0]", "-s", "s"])
+def test_sums_of_what_products_make(value: str) -> None:
+    text = f"""
+def main [n] [m] [d] (w: [m][d]f64) (xs: [n][d]f64) : [m]f64 =
+  intrinsics.hist_stream (replicate m 0) (+) 0
+    (\\(acc: *acc ([m]f64)) x ->
+       loop acc for j < m do
+         let s = f64.sum (map2 (*) w[j] x) in write acc j ({value})) xs
+"""
+    random = np.random.default_rng(1)
+    w, xs = random.random((3, 2)), random.random((4, 2))
+    s = xs @ w.T
+    made = {"s * s": s * s, "s * f64.exp s": s * np.exp(s), "s * w[j, 0]": s * w[:, 0]}
+    wanted = {**made, "-s": -s, "s": s}[value].sum(0)
+    for program in (core(text), accumulated(text)):
+        (found,) = run(program, "main", [w, xs])
+        np.testing.assert_allclose(found, wanted)
