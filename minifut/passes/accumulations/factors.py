@@ -159,7 +159,7 @@ def _apart(
     sides = [
         any(last in differs_with(differs, t) for t in s) for s in (factors, summands)
     ]
-    if not summed or sides != [True, False]:
+    if not (summed and summands) or sides != [True, False]:
         return NO_FACTOR
     levels = (*sorted(found.order), sum_level)
     if any(name in differs for n in levels for name in nest.levels[n].width.names()):

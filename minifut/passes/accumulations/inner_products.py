@@ -52,7 +52,7 @@ def inner_product(
         return None
     root = exp.function.parameters[number].name
     path = _path(exp.function.body, root, context)
-    if not path:
+    if len(path) < 2 or len(path[-2].pattern) > 1:
         return None
     update = path[-1].exp
     assert isinstance(update, UpdateAcc)
