@@ -19,7 +19,12 @@ from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
-from minifut.passes.layout.costs import Machine, fastest_variables, is_vectorised
+from minifut.passes.layout.costs import (
+    Machine,
+    cannot_fail,
+    fastest_variables,
+    is_vectorised,
+)
 from minifut.passes.layout.strategies import kernel_strategies
 
 Dimension: TypeAlias = tuple[Name, int]
@@ -75,7 +80,7 @@ class KernelFacts:
     machine: Machine
     reads: dict[Name, list[Access]] = field(default_factory=dict)
     writes: dict[Name, list[Access]] = field(default_factory=dict)
-    vectorised: bool = False
+    vectorised: bool | None = False
     offers: list[Offer] = field(default_factory=list)
     costs: dict[tuple[Name, Name, int], float] = field(default_factory=dict)
 
@@ -84,7 +89,8 @@ class KernelFacts:
         kernel = statement.exp
         assert isinstance(kernel, KERNELS)
         fixed = _updated(kernel)
-        facts = KernelFacts(machine, vectorised=is_vectorised(kernel))
+        lanes = is_vectorised(kernel) or (None if cannot_fail(kernel) else False)
+        facts = KernelFacts(machine, vectorised=lanes)
         accesses = [a for a in accesses_of(statement, scope) if a.array not in fixed]
         for access in accesses:
             group = facts.writes if access.writes else facts.reads

@@ -47,7 +47,7 @@ class Machine:
 
     schedule: str
     transposition: float
-    access: Callable[[Access, Name, int, bool], float]
+    access: Callable[[Access, Name, int, bool | None], float]
 
     def transposition_cost(self, type_: Type) -> float:
         """The cost of a copy in another order."""
@@ -55,14 +55,16 @@ class Machine:
         return LAUNCH + self.transposition * nbytes
 
     def cost(
-        self, access: Access, fastest: Name, innermost: int, vectorised: bool
+        self, access: Access, fastest: Name, innermost: int, vectorised: bool | None
     ) -> float:
         """Bytes moved for one access. `vectorised`: neighbouring points are in
-        lanes."""
+        lanes; None: if that is better."""
         return self.access(access, fastest, innermost, vectorised)
 
 
-def _gpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> float:
+def _gpu(
+    access: Access, fastest: Name, innermost: int, vectorised: bool | None
+) -> float:
     del vectorised
     nbytes = float(access.elements * access.nbytes)
     if not access.varies_with(fastest):
@@ -72,7 +74,11 @@ def _gpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> flo
     return nbytes * max(1, SECTOR // access.nbytes)
 
 
-def _cpu(access: Access, fastest: Name, innermost: int, vectorised: bool) -> float:
+def _cpu(
+    access: Access, fastest: Name, innermost: int, vectorised: bool | None
+) -> float:
+    if vectorised is None:
+        return min(_cpu(access, fastest, innermost, way) for way in (True, False))
     nbytes = float(access.elements * access.nbytes)
     nearest = access.loops[-1] if access.loops and not vectorised else fastest
     same = not access.varies_with(nearest)
@@ -103,16 +109,21 @@ def fastest_variables(kernel: SegmentedOperation, machine: Machine) -> list[Name
 
 
 def is_vectorised(kernel: SegmentedOperation) -> bool:
-    """Whether a CPU may run neighbouring points in the lanes of vectors: threads make
-    or copy no arrays, and cannot fail."""
-    if any(isinstance(type_, ArrayType) for type_ in kernel.types):
-        return False
-    return not any(
-        isinstance(node, core.Assert | core.Apply)
-        or (
+    """Whether a CPU may run neighbouring points in the lanes of vectors, however they
+    access memory: threads make or copy no arrays, and cannot fail."""
+    return (
+        cannot_fail(kernel)
+        and not any(isinstance(type_, ArrayType) for type_ in kernel.types)
+        and not any(
             isinstance(node, Stm)
             and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
             and any(isinstance(p.type, ArrayType) for p in node.pattern)
+            for node in walk(kernel.body)
         )
-        for node in walk(kernel.body)
     )
+
+
+def cannot_fail(kernel: SegmentedOperation) -> bool:
+    """Whether points have neither checks nor calls: a CPU runs those that have arrays
+    of their own in lanes if they access others along the points."""
+    return not any(isinstance(n, core.Assert | core.Apply) for n in walk(kernel.body))

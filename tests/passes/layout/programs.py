@@ -31,6 +31,18 @@ def matrix(random: np.random.Generator, *shape: int) -> np.ndarray:
 
 
 EXAMPLES = {
+    "columns_in_parts": Example(
+        """
+def parts [n] (r: [n]f32) =
+  let half = n / 2
+  let sums = map (\\j -> r[2 * j] + r[2 * j + 1]) (iota half)
+  let rest = map (\\j -> r[2 * j] - r[2 * j + 1]) (iota half)
+  in sums ++ rest
+
+entry main [h][w] (image: [h][w]f32) = map parts (transpose (map parts image))
+""",
+        lambda r: (matrix(r, 34, 20),),
+    ),
     "report": Example(
         """
 entry main [n][m][k] (xs: [m][n]f32) (muls: [k]f32) (bias: [k][n][m]f32) =

@@ -75,6 +75,8 @@ def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
         ("stencil", []),
         ("pairs_of_columns", []),
         ("small_vectors", []),
+        # lanes are columns, so that rows need not be made in columns for them
+        ("columns_in_parts", [EXCHANGE, EXCHANGE]),
     ],
 )
 def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
