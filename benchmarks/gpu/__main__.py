@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from benchmarks.gpu import toolchain
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument("--golden", action="store_true", help="accept the registers")
     parser.add_argument("--only", default="", help="cases that match REGEX")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--wide", action="store_true", help="indices of 64 bits")
     options = parser.parse_args()
     try:
         tools = toolchain.find_tools()
@@ -45,7 +47,8 @@ def main() -> int:
     start = time.perf_counter()
     cases = [case for case in CASES if re.search(options.only, case.name)]
     with tempfile.TemporaryDirectory() as folder:
-        kernels = found_kernels(tools, cases, Path(folder), options.jobs)
+        more = ["--wide"] if options.wide else []
+        kernels = found_kernels(tools, cases, Path(folder), options.jobs, more)
     print("\n".join(table(kernels)))
     if options.golden:
         write_golden(kernels)
@@ -61,14 +64,15 @@ def main() -> int:
 
 
 def found_kernels(
-    tools: Tools, cases: list[Case], folder: Path, jobs: int
+    tools: Tools, cases: list[Case], folder: Path, jobs: int, more: list[str]
 ) -> list[Kernel]:
     """Run the cases and compile each different kernel."""
     plugin = toolchain.build_plugin(tools, folder)
     parts = [folder / str(number) for number in range(jobs)]
     with ThreadPoolExecutor(jobs) as pool:
         shares = [cases[number::jobs] for number in range(jobs)]
-        list(pool.map(lambda part, share: _run(part, plugin, share), parts, shares))
+        each = partial(_run, plugin, more)
+        list(pool.map(each, parts, shares))
         work = []
         for number, case in enumerate(cases):
             path = parts[number % jobs] / f"{case.name}.json"
@@ -77,12 +81,13 @@ def found_kernels(
         return list(pool.map(lambda each: _examined(tools, *each), work))
 
 
-def _run(folder: Path, plugin: Path, cases: list[Case]) -> None:
+def _run(plugin: Path, more: list[str], folder: Path, cases: list[Case]) -> None:
     """Run cases in a process of their own."""
     names = [case.name for case in cases]
     if not names:
         return
     command = [sys.executable, "-m", "benchmarks.gpu.launches", str(folder), *names]
+    command += more
     done = subprocess.run(
         command,
         cwd=Path(__file__).parents[2],

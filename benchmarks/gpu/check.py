@@ -69,6 +69,12 @@ class Kernel:
         return {**found, "gfx90a": self.amd.registers}
 
     @property
+    def mix(self) -> str:
+        """Instructions on integers of all, in the code of sm_90."""
+        code = self.nvidia["sm_90"].loops[-1]
+        return f"{code.integers}/{code.issued}"
+
+    @property
     def is_hot(self) -> bool:
         """Whether the limits on loads hold for it."""
         hot = self.case.hot
@@ -204,7 +210,8 @@ def table(kernels: list[Kernel]) -> Iterator[str]:
     """What was found out, a kernel a line."""
     yield (
         f"{'case/kernel':<34}{'sm_80':>6}{'sm_90':>6}{'gfx90a':>7}{'waves':>6}"
-        f"{'conflict':>9}{'load':>6}{'store':>6}  predicted sm_80, sm_86, sm_90"
+        f"{'conflict':>9}{'load':>6}{'store':>6}{'integer':>12}"
+        f"  predicted {', '.join(ARCHITECTURES)}"
     )
     for each in kernels:
         registers = each.registers
@@ -214,5 +221,6 @@ def table(kernels: list[Kernel]) -> Iterator[str]:
             f"{each.key:<34}{registers['sm_80']:>6}{registers['sm_90']:>6}"
             f"{registers['gfx90a']:>7}{each.amd.waves:>6}"
             f"{max(each.conflict(), each.conflict('atomic')):>9.2f}"
-            f"{each.efficiency():>6.2f}{each.efficiency('store'):>6.2f}  {text}"
+            f"{each.efficiency():>6.2f}{each.efficiency('store'):>6.2f}"
+            f"{each.mix:>12}  {text}"
         )

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.gpu.model import ARCHITECTURES, Architecture, resident_groups
 from minifut.ir.kernels import GROUP_SIZE, Parameter
+from minifut.kernel_passes.narrow import NARROW
 from minifut.lowering.gpu import work_distribution
 from minifut.lowering.seghist import gpu as seghist
 from minifut.lowering.segmap import gpu as segmap
@@ -129,6 +130,9 @@ def all_defaults() -> Iterator[Default]:
     )
     yield Default(
         transposition.ROWS, "groups of 256 with 4 loads in flight for each work-item"
+    )
+    yield Default(
+        NARROW, "1: indices of 32 bits where all of a kernel's are below 2^31; 0: of 64"
     )
 
 

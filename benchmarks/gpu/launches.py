@@ -1,6 +1,7 @@
 """Run cases on Oclgrind, posing as a large GPU; keep kernel texts and transactions.
 
-    python -m benchmarks.gpu.launches FOLDER CASE..      (a process: see `run_cases`)
+    python -m benchmarks.gpu.launches FOLDER CASE.. [--wide]
+                        (a process: see `run_cases`)
   → FOLDER/CASE.json    a list of launches: kernel, text, options, sizes, local memory,
                         accesses of the warps by the line of the text
 
@@ -47,6 +48,7 @@ def read_launches(path: Path) -> list[Launch]:
     for each in json.loads(path.read_text()):
         each["options"] = tuple(each["options"])
         each["accesses"] = tuple(each["accesses"])
+        each["kernel"] = each["kernel"].removesuffix("_narrow")
         launch = Launch(**each)
         launches.setdefault((launch.text, *launch.options), launch)
     return list(launches.values())
@@ -69,11 +71,13 @@ def environment(folder: Path, plugin: Path, driver: Path) -> dict[str, str]:
     }
 
 
-def run_cases(folder: Path, names: Sequence[str]) -> None:
-    """Run the cases in this process, whose environment is the one above."""
+def run_cases(folder: Path, names: Sequence[str], wide: bool = False) -> None:
+    """Run the cases in this process, whose environment is the one above; `wide`: with
+    indices of 64 bits."""
     import numpy as np
 
     from benchmarks.gpu.cases import CASES
+    from minifut.kernel_passes.narrow import NARROW
     from minifut.opencl.runtime import kernels
     from minifut.opencl.runtime.sessions import open_session
 
@@ -94,7 +98,8 @@ def run_cases(folder: Path, names: Sequence[str]) -> None:
         namespace: dict[str, Any] = {}
         exec(compile(_module(case), f"{case.name}.py", "exec"), namespace)
         program = namespace["program"]
-        instance = program.load(session=session, parameters=dict(case.parameters))
+        parameters = {**case.parameters, **({NARROW.name: 0} if wide else {})}
+        instance = program.load(session=session, parameters=parameters)
         session.wait()
         log.clear()
         transactions.unlink(missing_ok=True)
@@ -145,4 +150,4 @@ def _logged(kernel_of: Callable[..., Any], log: list[dict[str, Any]]) -> Any:
 
 
 if __name__ == "__main__":
-    run_cases(Path(sys.argv[1]), sys.argv[2:])
+    run_cases(Path(sys.argv[1]), sys.argv[2:], "--wide" in sys.argv)

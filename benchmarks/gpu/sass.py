@@ -20,6 +20,8 @@ _PREDICATE = re.compile(r"^@!?U?P\w+\s+")
 _TARGET = re.compile(r"\((\.L[\w.$]*)\)")
 _REGISTER = re.compile(r"\bR(\d+)\b")
 BRANCHES = ("BRA", "EXIT", "BSYNC", "BAR")
+_SCALAR = ("IADD3", "IMAD", "LEA", "SHF", "LOP3", "ISETP", "IMNMX", "VIMNMX", "SEL")
+INTEGERS = (*_SCALAR, *(f"U{name}" for name in _SCALAR), "IABS", "VIADD", "IADD")
 MEMORY = ("LDS", "STS", "LDG", "STG")
 WIDTHS = {"64": 8, "128": 16}
 CALLED = "$__internal"
@@ -40,6 +42,11 @@ class Loop:
     def issued(self) -> int:
         """All instructions."""
         return sum(self.counts.values())
+
+    @property
+    def integers(self) -> int:
+        """Instructions that compute with integers."""
+        return sum(n for name, n in self.counts.items() if name in INTEGERS)
 
     @property
     def accesses(self) -> int:

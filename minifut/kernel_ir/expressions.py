@@ -12,7 +12,7 @@ from typing import TypeAlias
 from minifut.ir.node import immutable, node
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import BOOL, I32, I64, ScalarType
+from minifut.ir.types import BOOL, I32, I64, U64, ScalarType
 from minifut.names import Name
 
 
@@ -29,6 +29,7 @@ class VectorType:
 
 LONG = VectorType(I64)
 INT = VectorType(I32)
+ULONG = VectorType(U64)
 TRUTH = VectorType(BOOL)
 
 FENCES = (Name("CLK_LOCAL_MEM_FENCE", 0), Name("CLK_GLOBAL_MEM_FENCE", 0))

@@ -20,6 +20,7 @@ from minifut.kernel_passes.drop_fills import drop_fills
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
 from minifut.kernel_passes.keep_rows import keep_rows
+from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
 from minifut.kernel_passes.split_loop import split_loops_inside
@@ -107,6 +108,13 @@ DEVICE_SCALARS = Pass(
     KERNEL_CODE,
     "leave scalars on the device that only kernels need",
 )
+NARROW = Pass(
+    "narrow",
+    narrow_indices,
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "give kernels a version with indices of 32 bits, for sizes that allow it",
+)
 DEDUPLICATE = Pass(
     "deduplicate",
     deduplicate,
@@ -156,6 +164,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         DEVICE_SCALARS,
         HIDE_BEFORE_BARRIERS,
         DEDUPLICATE,
+        # last: it makes two of each kernel
+        NARROW,
     ),
 }
 ALL_PASSES = tuple(dict.fromkeys((*FOR_SCHEDULE["cpu"], *FOR_SCHEDULE["gpu"])))

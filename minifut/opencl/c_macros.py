@@ -25,16 +25,16 @@ PRELUDE = """\
 #define GROUP ((long)get_local_size(0))
 #define KEEP(x) { __typeof__(x) kept = x; __asm__ volatile("" : "+m"(kept)); x = kept; }
 #define LAST __asm__ volatile("");
-#define ROUNDS(i, start, bound, step, extent) \
-  for (long i = start, i##_DONE = 0; i##_DONE < (extent); \
+#define ROUNDS(type, i, start, bound, step, extent) \
+  for (type i = start, i##_DONE = 0; i##_DONE < (extent); \
        i += step, i##_DONE += step) if (i < (bound))
 #define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
 #else
 #define GROUP WORK_ITEMS
 #define KEEP(x)
 #define LAST
-#define ROUNDS(i, start, bound, step, extent) \
-  for (long i = start; i < (bound); i += step)
+#define ROUNDS(type, i, start, bound, step, extent) \
+  for (type i = start; i < (bound); i += step)
 #define PREFETCH(place) ((void)0)
 #if defined(__NVPTX__) || defined(cl_nv_pragma_unroll)
 #define UNROLL _Pragma("unroll 2")

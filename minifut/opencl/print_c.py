@@ -196,7 +196,8 @@ class CPrinter(ExpressionPrinter):
         advance = f"{name}++" if plain else f"{name} += {self.exp(step)}"
         if loop.extent is not None:
             values = (loop.start, loop.bound, step, loop.extent)
-            return f"ROUNDS({', '.join([name, *map(self.exp, values)])})"
+            parts = (self.type(loop.variable.type), name, *map(self.exp, values))
+            return f"ROUNDS({', '.join(parts)})"
         start = f"{self.type(loop.variable.type)} {name} = {self.exp(loop.start)}"
         return f"for ({start}; {name} < {self.primary(loop.bound)}; {advance})"
 

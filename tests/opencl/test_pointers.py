@@ -64,6 +64,7 @@ def test_pointers_are_restrict_where_nothing_is_exchanged(name: str) -> None:
         pointers = list(POINTER.finditer(head))
         assert all(p[1] for p in pointers if p[3] in ("a", "b", "is", "xs")), kernel
         plain = {p[3] for p in pointers if not p[2]} - {"failure"}
+        kernel = kernel.removesuffix("_narrow")
         if not OVERLAPPING.fullmatch(kernel):
             assert plain == EXCHANGED.get((name, kernel), set()), kernel
 

@@ -93,7 +93,9 @@ class LaneGroup:
         half = k.declare("half", kc.Literal(0, kc.LONG))
         self.shared.put(task.local, own)
         with self.growing(RADIX) as offset:
-            other = k.declare("other", k.width - half)
+            first = half.equals(0)
+            zero = kc.Literal(0, kc.LONG)
+            other = k.declare("other", kc.Select(first, k.width, zero, kc.LONG))
             keep = partial(self.shared.put, other + task.local, own)
             with parallel_region(k, repair=keep):
                 with k.loop("times", RADIX, 1) as times:

@@ -287,8 +287,10 @@ def each_task(k: KernelBuilder, of: WorkDistribution) -> Iterator[SegmentTask]:
     own = k.declare("own", local // lanes)
     bound = k.declare("bound", (tasks + per_group - 1) // per_group)
     with k.loop("round", bound, group, count) as at:
-        task = k.declare("task", at * per_group + own)
-        active = k.declare("active", (own < per_group) & (task < tasks))
+        place = k.declare("place", at * per_group + own)
+        active = k.declare("active", (own < per_group) & (place < tasks))
+        # a number that is not much too great for work-items without a task
+        task = k.declare("task", kc.Call("min", (place, tasks), kc.LONG))
         segment: kc.Expression = task
         start: kc.Expression = kc.Literal(0, kc.LONG)
         if of.chunks != ONE:

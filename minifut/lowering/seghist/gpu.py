@@ -97,7 +97,7 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
           return returns at, returns 1i32
         }
     after:
-        ROUNDS(at, start + lane, end, GROUP, chunk) {
+        ROUNDS(long, at, start + lane, end, GROUP, chunk) {
             long at_1 = is[at];
             long bin = ((long)at_1);
             if (((ulong)bin) < ((ulong)k)) {

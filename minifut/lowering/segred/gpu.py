@@ -127,14 +127,14 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
           return returns x
         }
     after:
-        ROUNDS(at, start + lane, last, step_1, chunk) {
+        ROUNDS(long, at, start + lane, last, step_1, chunk) {
         ..
             int x_3 = xs[i_3];
             int c = (int)((uint)sum + (uint)x);
             int combined = c;
             sum = combined;
         ..
-        ROUNDS(at_1, rest, end, lanes_1, step_1) {
+        ROUNDS(long, at_1, rest, end, lanes_1, step_1) {
             int x_4 = xs[at_1];
         ..
         while (offset < lanes_1) {

@@ -127,7 +127,8 @@ def _second(
     with each_task(k, over) as task:
         outer = outer_indices(k, operation.space, task.segment)
         chunks = k.size_value(cut.chunks)
-        number = k.declare("number", task.task - task.segment * (chunks - 1) + 1)
+        later = k.size_value(over.chunks)
+        number = k.declare("number", task.task - task.segment * later + 1)
         row = k.declare("row", task.segment * chunks)
         lanes = lane_group(k, operation.operators, types, task, cut.group)
         _fold_before(lanes, carries, row, number)

@@ -180,7 +180,10 @@ def _next_tile(published: Published, local: kc.Expression) -> kc.Expression:
     with k.branch(local.equals(0)):
         old = k.atomic("atomic_add", published.words, counter, one)
         k.store(taken, 0, kc.Cast(old, kc.LONG))
-    return k.declare("number", k.load(taken, 0))
+    # no more than there are groups, which bounds the indices that are made of it
+    groups = kc.Cast(k.identity("get_num_groups"), WORD)
+    number = kc.Call("min", (kc.Cast(k.load(taken, 0), WORD), groups), WORD)
+    return k.declare("number", kc.Cast(number, kc.LONG))
 
 
 def _look_back(
@@ -198,7 +201,8 @@ def _look_back(
     with k.branch(task.local < in_block):
         assign_all(k, own, published.wait(first + task.local))
     half = lanes.prefixes(own)
-    free = k.declare("free", k.width - half)
+    zero = kc.Literal(0, kc.LONG)
+    free = k.declare("free", kc.Select(half.equals(0), k.width, zero, kc.LONG))
     with k.branch(task.local.equals(0)):
         earlier = lanes.neutral("earlier")
         with k.branch(tile >= k.width):

@@ -98,7 +98,7 @@ def test_copies_have_registers_innermost() -> None:
 
 def test_kernels_store_transposed_copies_and_load_along_registers() -> None:
     text = module_text(parse_program(TILED), schedule="gpu")
-    text = text[text.index("__kernel") :]
+    text = text[text.index("__kernel") : text.index("_narrow(")]
     declared = re.findall(r"__local float (\w+)\[(.*)\] __attribute__", text)
     assert len(declared) == 2 and "+ 4" in declared[0][1]
     assert "= x_as[k * REGISTER_ROWS * BLOCK_ROWS + at_4 + 4 * k]" in text
