@@ -125,6 +125,10 @@ class GroupBuilder(KernelBuilder):
             with loop as point:
                 yield unravel(self, point, shape)
 
+    @property
+    def loads_ahead(self) -> bool:
+        return self.level == "thread"
+
     def each(
         self,
         shape: tuple[Size, ...],

@@ -1,7 +1,8 @@
 """Histograms with operators on arrays under the GPU schedule: no atomics.
 
     work-item (chunk, segment, range)    the elements of a chunk update the bins of the
-                                         range, in a copy of the bins for the chunk
+                                         range, in a copy of the bins for the chunk;
+                                         four are looked at before one is used
     work-item (64 copies, bin)           combines the bin of the first of these copies
                                          with those of the others
     work-item (bin)                      combines the first copies with the result
@@ -16,7 +17,8 @@ No work-item waits for another one, so any device runs this.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import reduce
 
 from minifut.ir.core import Atom
@@ -34,9 +36,11 @@ from minifut.lowering.seghist.cpu import (
     private_copies,
     sum_of,
 )
-from minifut.lowering.seghist.histograms import BinRange, Bins
+from minifut.lowering.seghist.histograms import BinRange, Bins, bin_updates
 from minifut.lowering.seghist.subhistograms import subhistogram_at, update
+from minifut.lowering.segred.gpu import is_light
 from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.copies import AHEAD
 
 WORK_ITEMS_PER_CORE = 256
 GROUP = 32
@@ -106,7 +110,8 @@ def _update(
         first = k.declare("first", at[0] * k.size_value(of.chunk))
         length = k.resolve(space.sizes[-1])
         end = smaller(first + k.size_value(of.chunk), k.size_value(length))
-        with k.loop("i", k.declare("last", end), first) as i:
+        last = k.declare("last", end)
+        with _those_inside(k, operation, own, ranges, (first, last)) as i:
             k.bind(space.indices[-1], i)
             update(k, operation, own, ranges=ranges)
 
@@ -119,6 +124,40 @@ def _update(
     with k.branch(thread < k.size_value(total)):
         visit(k, unravel(k, thread, shape))
     host.launch(k, threads, GROUP, fresh=copied)
+
+
+@contextmanager
+def _those_inside(
+    k: KernelBuilder,
+    operation: SegHist,
+    bins: list[Bins],
+    ranges: list[BinRange],
+    chunk: tuple[kc.Expression, kc.Expression],
+) -> Iterator[kc.Variable]:
+    """A loop over the elements of a chunk. Four at a time are left out if the bins of
+    none are in the ranges: their loads do not wait for each other."""
+    first, end = chunk
+    if not is_light(operation.body):
+        with k.loop("i", end, first) as i:
+            yield i
+        return
+    with k.loop("block", end, first, AHEAD) as block:
+        inside = k.declare("inside", kc.Literal(True, kc.TRUTH))
+        with k.branch((block + AHEAD) <= end):
+            found = []
+            for number in range(AHEAD):
+                k.bind(operation.space.indices[-1], k.declare("i", block + number))
+                found += bin_updates(k, operation, bins, ranges)
+            k.assign(inside, _any_of([point.inside for point in found]))
+        with k.branch(inside):
+            stop = k.declare("stop", smaller(block + AHEAD, end))
+            with k.loop("i", stop, block) as i:
+                yield i
+
+
+def _any_of(tests: list[kc.Expression]) -> kc.Expression:
+    """Whether one of several holds, without a branch for each."""
+    return reduce(lambda a, b: kc.Binary("|", a, b, kc.TRUTH), tests)
 
 
 def _range(

@@ -23,6 +23,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.lowering.index_functions import Array, row_major_strides, whole
 from minifut.lowering.threads.arena import INITIAL_CAPACITY, Arena, allocate
+from minifut.lowering.threads.copies import copy_elements
 from minifut.lowering.threads.register_tiles import RegisterTile, store
 from minifut.lowering.threads.scratch import scratch_array
 from minifut.names import Name
@@ -280,12 +281,13 @@ class KernelBuilder(CodeBuilder):
 
     def copy(self, target: Array, source: Array) -> None:
         """Element by element, unless they are the same."""
-        if target.with_shape(source.shape) == source:
-            return
-        self.each(
-            target.shape,
-            lambda at: self.write(target, at, self.read(source, at)),
-        )
+        if target.with_shape(source.shape) != source:
+            copy_elements(self, target, source)
+
+    @property
+    def loads_ahead(self) -> bool:
+        """Whether a copy gains by several loads at once."""
+        return self.host.schedule == "gpu"
 
     def each(
         self,
