@@ -12,7 +12,9 @@ A map whose body has a SOAC inside has parallelism inside, which fusion must not
 behind other statements. So such a map fuses only if what comes out is again cheap
 statements and one SOAC, or if the SOACs inside of the two became one. And a map with
 real work in it does not fuse into a map with a SOAC inside: its work would be done
-again for each inner point.
+again for each inner point. A histogram has no versions: each thread does all of its
+body alone, without vectors if that has loops. So of maps with SOACs inside it takes
+only those that the program gives so many elements as can be written out.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ from typing import Any, TypeVar
 
 from minifut.ir.core import If, Lambda, Loop, Match, Stm
 from minifut.ir.scope import Scope
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, soac_of
-from minifut.ir.traverse import contains
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
+from minifut.ir.traverse import contains, walk
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.rewrite.context import StatementContext
@@ -131,10 +133,20 @@ def keeps_parallelism(producer: Stm, consumer: Stm, fused: Stm) -> bool:
         return True
     if not inside_first:
         return is_free(first)
+    if isinstance(fused.exp, Hist) and not are_short(first):
+        return False  # each thread would do alone what is inside
     whole = soac_of(fused).function
     if is_perfect(whole):
         return True
     return inside_second and is_perfect(first) and soacs_of(whole) == soacs_of(second)
+
+
+def are_short(function: Lambda) -> bool:
+    """Whether all SOACs inside have as many elements as the program says."""
+    return all(
+        not isinstance(node, SOAC_EXPRESSIONS) or node.width.as_constant is not None
+        for node in walk(function.body)
+    )
 
 
 def soacs_of(function: Lambda) -> int:

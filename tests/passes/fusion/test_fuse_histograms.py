@@ -10,6 +10,7 @@ import pytest
 import minifut
 from minifut.ir.soacs import Hist
 from minifut.ir.traverse import walk
+from minifut.ir.types import shape_of
 from minifut.passes.pipelines import DEFAULT, find_pass
 from tests.passes.test_versions import compiled
 
@@ -59,3 +60,40 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: Any) -> None:
             program.main(ks, xs), oracle.main(ks, xs), strict=True
         ):
             np.testing.assert_allclose(found, wanted)
+
+
+NEAREST = """
+def nearest [d][k] (cs: [k][d]f32) (x: [d]f32): i64 =
+  let distance c = f32.sum (map2 (\\a b -> (a - b) ** 2) x c)
+  let closer (i, a) (j, b) = if b < a || (a == b && j < i) then (j, b) else (i, a)
+  in (reduce closer (k, f32.inf) (zip (iota k) (map distance cs))).0
+"""
+OF_NESTS = {
+    "of a nest": "[n][d][k] (xs: [n][d]f32) (cs: [k][d]f32): [k]i32 = "
+    "hist (+) 0 k (map (nearest cs) xs) (replicate n 1)",
+    "values of a nest": "[n][d][k] (xs: [n][d]f32) (cs: [k][d]f32): [k]f32 = "
+    "hist (+) 0 k (map (% k) (iota n)) (map f32.sum xs)",
+    "of points in space": "[n] (xs: [n][3]f32) (cs: [4][3]f32): [4]i32 = "
+    "hist (+) 0 4 (map (nearest cs) xs) (replicate n 1)",
+}
+
+
+@pytest.mark.parametrize("name", OF_NESTS)
+def test_nests_stay_outside_of_histograms(name: str) -> None:
+    """But for those of as few elements as the program says."""
+    _, program = compiled(NEAREST + f"entry main {OF_NESTS[name]}", FUSED)
+    (hist,) = {id(n): n for n in walk(program) if isinstance(n, Hist)}.values()
+    takes_rows = any(shape_of(p.type) for p in hist.function.parameters)
+    assert takes_rows == (name == "of points in space")
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", OF_NESTS)
+def test_histograms_of_nests_are_those_of_the_interpreter(name: str) -> None:
+    source = NEAREST + f"entry main {OF_NESTS[name]}"
+    oracle = minifut.compile(source, backend="interpreter")
+    program = minifut.compile(source)
+    random = np.random.default_rng(1)
+    for n, k in ((1, 4), (300, 4)):
+        xs, cs = (random.random((m, 3), np.float32) for m in (n, k))
+        np.testing.assert_allclose(program.main(xs, cs), oracle.main(xs, cs), rtol=1e-5)
