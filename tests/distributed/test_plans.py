@@ -75,6 +75,19 @@ def test_a_reduction_is_one_pass_over_the_chunks(program: minifut.Program) -> No
     assert kinds.count(OnChunks) == kinds.count(Tree) == 1
 
 
+def test_what_is_cheap_is_computed_in_the_functions_on_chunks() -> None:
+    """As where the program runs on one device, so that it is fused there."""
+    prog = minifut.compile("""
+entry nearest [n] [k] (xs: [n]f32) (cs: [k]f32): [n]i64 =
+  map (\\x -> (reduce (\\a b -> if a.1 < b.1 then a else b) (0, f32.inf)
+                     (zip (iota k) (map (\\c -> f32.abs (x - c)) cs))).0) xs
+""")
+    steps = plan_of(prog.nearest, "n").steps
+    assert [type(step) for step in steps] == [OnChunks]
+    xs, cs = FLOATS, np.arange(5, dtype=np.float32)
+    check(distribute(prog.nearest)(in_chunks(xs, 30), cs), prog.nearest(xs, cs))
+
+
 def test_what_one_pass_gives_is_combined_by_one_function(
     program: minifut.Program,
 ) -> None:
