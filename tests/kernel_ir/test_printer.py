@@ -28,7 +28,7 @@ SUM = dedent(
       scalar a: f32,
       local_buffer shared: local f32 count n + 4
     ) groups (16) can_fail fresh comment "a sum" {
-      array own: private f32 count 4
+      array parts: private f32 count 4
       let mine: i64 = get_local_id(0i32)
       let total: f32x4 = vector f32x4(0.0f32)
       for i: i64 = 0i64 to size(2 * n) by 4i64 parallel {

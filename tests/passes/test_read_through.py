@@ -126,7 +126,8 @@ entry main [n][m] (a: [n][m]f32): [3][n][m]f32 =
     given = np.random.default_rng(3).random((4, 5), dtype=np.float32)
     for schedule in ("cpu", "gpu"):
         laid_out = stages.to_schedule(flat, schedule)
-        (kernel,) = stages.to_kernel_code(laid_out, schedule).kernels
+        made = stages.to_kernel_code(laid_out, schedule).kernels
+        (kernel,) = [k for k in made if not k.name.endswith("_narrow")]
         assert "transpose" not in kernel.name
         program = minifut.compile(source, schedule=schedule)
         np.testing.assert_array_equal(

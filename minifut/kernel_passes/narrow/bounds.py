@@ -52,11 +52,11 @@ class GivenValue:
     those of the branches."""
 
     exp: kc.Expression
-    facts: Facts
+    facts: Conditions
     condition: kc.Expression | None = None
 
 
-Facts = tuple[kc.Expression, ...]
+Conditions = tuple[kc.Expression, ...]
 
 
 class Bounds:
@@ -67,7 +67,7 @@ class Bounds:
         self.known: dict[Name, Bound] = {}
         self.extents: dict[tuple[str, int], Name] = {}
         self.sources: dict[Name, list[GivenValue]] = {}
-        self.loops: dict[Name, tuple[kc.For, Facts]] = {}
+        self.loops: dict[Name, tuple[kc.For, Conditions]] = {}
         self.copies: dict[Name, kc.Expression] = {}
         self.opaque: set[Name] = set()
         for parameter in kernel.parameters:
@@ -86,7 +86,7 @@ class Bounds:
     def _collect(
         self,
         statements: Iterable[kc.Statement],
-        facts: Facts,
+        facts: Conditions,
         condition: kc.Expression | None,
     ) -> None:
         """Note where variables get values."""
@@ -104,7 +104,10 @@ class Bounds:
                 self._collect(block.statements, facts, inside)
 
     def _note(
-        self, statement: kc.Statement, facts: Facts, condition: kc.Expression | None
+        self,
+        statement: kc.Statement,
+        facts: Conditions,
+        condition: kc.Expression | None,
     ) -> None:
         """Note the variables that a statement itself gives values."""
         if isinstance(statement, kc.Unrolled):
@@ -169,7 +172,7 @@ class Bounds:
             return found
 
     @contextmanager
-    def assuming(self, facts: Facts) -> Iterator[None]:
+    def assuming(self, facts: Conditions) -> Iterator[None]:
         """Where conditions hold: `u64(x) < u64(limit)` bounds a variable that has but
         one value."""
         if not facts:

@@ -180,7 +180,7 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
         int own_1 = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         ..
-        int shared = staged[place];
+        int shared = staged[place_1];
     declines: the operator combines arrays
         given (n: i64, xs: [n][2]i32)
         let none: [2]i32 = replicate([2], 0i32)

@@ -16,7 +16,12 @@ See "Branches of `if` return arrays of different sizes" in the language referenc
 
 from __future__ import annotations
 
-from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path, match_sizes
+from minifut.frontend.check.sizing.pairwise import (
+    BoundSizes,
+    Pairwise,
+    Path,
+    match_sizes,
+)
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import (
     level_if_loose,
@@ -38,7 +43,7 @@ def join(
     Raises `Mismatch` where the types differ in more than sizes.
     """
 
-    def sizes(path: Path, bound: Bound, one: Size, other: Size) -> None:
+    def sizes(path: Path, bound: BoundSizes, one: Size, other: Size) -> None:
         parts = parts_if_similar(one, other)
         if parts is not None:
             for a, b in parts:
@@ -60,7 +65,7 @@ def join(
 
 
 def _can_link(
-    state: Sizing, size: Size, level: int, bound: Bound, target: Size
+    state: Sizing, size: Size, level: int, bound: BoundSizes, target: Size
 ) -> bool:
     """Is all of `target` known where the open size comes from?"""
     assert isinstance(size, SizeMeta)

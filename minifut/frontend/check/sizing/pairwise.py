@@ -31,7 +31,7 @@ from minifut.frontend.types import (
 )
 from minifut.names import Name
 
-Bound: TypeAlias = "frozenset[Name | int]"
+BoundSizes: TypeAlias = "frozenset[Name | int]"
 Path: TypeAlias = tuple[str, ...]
 
 
@@ -42,14 +42,14 @@ class Pairwise:
         self,
         state: Sizing,
         usage: Usage,
-        on_sizes: Callable[[Path, Bound, Size, Size], None],
+        on_sizes: Callable[[Path, BoundSizes, Size, Size], None],
     ) -> None:
         self.state = state
         self.usage = usage
         self.on_sizes = on_sizes
 
     def types(
-        self, swapped: bool, bound: Bound, path: Path, left: Type, right: Type
+        self, swapped: bool, bound: BoundSizes, path: Path, left: Type, right: Type
     ) -> None:
         if left is right:
             return
@@ -80,7 +80,7 @@ class Pairwise:
                 raise Mismatch(left, right, path)
 
     def sizes(
-        self, swapped: bool, bound: Bound, path: Path, one: Size, other: Size
+        self, swapped: bool, bound: BoundSizes, path: Path, one: Size, other: Size
     ) -> None:
         if swapped:
             one, other = other, one
@@ -88,7 +88,7 @@ class Pairwise:
         self.on_sizes(path, bound, one, other)
 
     def arrows(
-        self, swapped: bool, bound: Bound, path: Path, left: Arrow, right: Arrow
+        self, swapped: bool, bound: BoundSizes, path: Path, left: Arrow, right: Arrow
     ) -> None:
         state = self.state
         self._consumption(swapped, path, left, right)

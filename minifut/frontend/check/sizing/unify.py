@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from minifut.frontend.check.messages import Mismatch, quote
-from minifut.frontend.check.sizing.pairwise import Bound, Pairwise, Path
+from minifut.frontend.check.sizing.pairwise import BoundSizes, Pairwise, Path
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Rigid, Usage
 from minifut.frontend.sizes import free_in_size, has_metas, map_size_parts
@@ -22,7 +22,7 @@ from minifut.names import Name
 def unify(state: Sizing, usage: Usage, left: Type, right: Type) -> None:
     """Make the sizes of two types equal, or raise `Mismatch`."""
 
-    def sizes(path: Path, bound: Bound, one: Size, other: Size) -> None:
+    def sizes(path: Path, bound: BoundSizes, one: Size, other: Size) -> None:
         unify_sizes(state, usage, path, bound, one, other)
 
     Pairwise(state, usage, sizes).types(False, frozenset(), (), left, right)
@@ -56,7 +56,7 @@ def same_size(one: Size, other: Size) -> bool:
 
 
 def unify_sizes(
-    state: Sizing, usage: Usage, path: Path, bound: Bound, one: Size, other: Size
+    state: Sizing, usage: Usage, path: Path, bound: BoundSizes, one: Size, other: Size
 ) -> None:
     """Make two sizes equal."""
     parts = parts_if_similar(one, other)
@@ -153,7 +153,7 @@ def _joined_too_late(
     return late
 
 
-def _link_inside(state: Sizing, bound: Bound, size: Size, other: Size) -> bool:
+def _link_inside(state: Sizing, bound: BoundSizes, size: Size, other: Size) -> bool:
     """Link an instantiated size to binders of the instantiated type itself."""
     mentioned = free_in_size(other) & bound
     if not isinstance(size, SizeMeta) or size.id in bound or not mentioned:
@@ -177,7 +177,9 @@ def _meets_size_parameter(state: Sizing, *sizes: Size) -> bool:
     return any(i.kind == "instantiated" and i.lifted == "size" for i in infos)
 
 
-def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) -> bool:
+def _absorb(
+    state: Sizing, usage: Usage, bound: BoundSizes, size: Size, other: Size
+) -> bool:
     """An instantiated size that is unified with one bound inside a type is
     existential."""
     if not isinstance(size, SizeMeta) or size.id in bound:
@@ -197,7 +199,7 @@ def _absorb(state: Sizing, usage: Usage, bound: Bound, size: Size, other: Size) 
     return True
 
 
-def _meets_anonymous(state: Sizing, bound: Bound, size: Size, other: Size) -> bool:
+def _meets_anonymous(state: Sizing, bound: BoundSizes, size: Size, other: Size) -> bool:
     return (
         isinstance(size, SizeMeta)
         and state.metas[size.id].kind in ("instantiated", "copy", "existential")
