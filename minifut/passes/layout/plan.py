@@ -57,7 +57,7 @@ Decisions: TypeAlias = Any
 """None, or (the decisions before, a statement's id, its choice and those of its
 bodies)"""
 Transition: TypeAlias = tuple[float, LayoutState, Decisions]
-Ends: TypeAlias = dict[tuple[int | None, ...], tuple[float, Decisions]]
+EndsOfBody: TypeAlias = dict[tuple[int | None, ...], tuple[float, Decisions]]
 """by the innermost dimensions of the results"""
 
 
@@ -99,7 +99,7 @@ def _choices(decided: Decisions) -> dict[int, LayoutChoice]:
 @mutable
 class _Planner:
     known: FunctionFacts
-    solved: dict[Any, Ends] = field(default_factory=dict)
+    solved: dict[Any, EndsOfBody] = field(default_factory=dict)
     tried: int = 0
 
     @property
@@ -110,7 +110,7 @@ class _Planner:
 
     # --- bodies -----------------------------------------------------------------------
 
-    def solve(self, body: Body, state: LayoutState) -> Ends:
+    def solve(self, body: Body, state: LayoutState) -> EndsOfBody:
         """The cheapest decisions in a body for each order of its results."""
         later = self.known.later[id(body)]
         state = {n: orders for n, orders in state.items() if n in later[0]}
@@ -119,7 +119,9 @@ class _Planner:
             self.solved[key] = self.through(body, state, later)
         return self.solved[key]
 
-    def through(self, body: Body, state: LayoutState, later: list[set[Name]]) -> Ends:
+    def through(
+        self, body: Body, state: LayoutState, later: list[set[Name]]
+    ) -> EndsOfBody:
         paths: list[Transition] = [(0.0, state, None)]
         for statement, needed in zip(body.statements, later[1:], strict=True):
             best: dict[frozenset[tuple[Name, tuple[int, ...]]], Transition] = {}
@@ -137,7 +139,7 @@ class _Planner:
                         )
             most = 1 if self.is_greedy else MOST
             paths = heapq.nsmallest(most, best.values(), key=lambda path: path[0])
-        ends: Ends = {}
+        ends: EndsOfBody = {}
         for cost, after, decided in paths:
             order = tuple(
                 after[a][0] if isinstance(a, Name) and a in after else None
