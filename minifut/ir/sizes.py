@@ -65,15 +65,18 @@ LONGEST = 64
 """terms and factors of a size that names are replaced by"""
 
 
-class WithNames:
-    """A place for the names that occur in a size, filled in at the first query."""
+class WithFindings:
+    """Places for what is found of a size at the first query: the names that occur in
+    it, its hash, and its text."""
 
-    __slots__ = ("found",)
+    __slots__ = ("found", "hashed", "written")
     found: frozenset[Name]
+    hashed: int
+    written: str
 
 
 @immutable
-class Size(WithNames):
+class Size(WithFindings):
     """A sum of products: `terms` maps monomials to non-zero coefficients, ordered."""
 
     terms: tuple[tuple[Monomial, int], ...]
@@ -214,8 +217,19 @@ class Size(WithNames):
             total += product
         return total
 
+    def __hash__(self) -> int:
+        try:
+            return self.hashed
+        except AttributeError:
+            object.__setattr__(self, "hashed", hash(self.terms))
+            return self.hashed
+
     def __str__(self) -> str:
-        return self.text(str, str)
+        try:
+            return self.written
+        except AttributeError:
+            object.__setattr__(self, "written", self.text(str, str))
+            return self.written
 
     def text(
         self, atom: Callable[[SizeFactor], str], number: Callable[[int], str]
