@@ -23,7 +23,7 @@ from minifut.ir.kernels import GetParameter, Parameter
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import ZERO, Size, as_size, maximum, minimum, product
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import BOOL, I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
@@ -40,6 +40,9 @@ LARGEST_GROUP = 1 << 16
 """work-items of a group, more than any device has"""
 LONGEST = 24
 """sizes to compare at a launch"""
+MOST_KERNELS = 8
+"""of a program that get a second version, those with most arithmetic on indices: to
+make one takes as long as all other passes over a kernel do"""
 
 
 @immutable
@@ -59,7 +62,8 @@ def narrow_indices(program: KernelProgram, names: NameSource) -> KernelProgram:
     """The program whose launches choose between both versions of their kernels."""
     taken = {kernel.name: kernel for kernel in program.kernels}
     plans: dict[str, Narrow] = {}
-    for kernel in program.kernels:
+    heaviest = sorted(program.kernels, key=_arithmetic, reverse=True)
+    for kernel in heaviest[:MOST_KERNELS]:
         plan = narrow_version(
             kernel, unused_name(f"{kernel.name}_narrow", taken), names
         )
@@ -93,6 +97,15 @@ def narrow_indices(program: KernelProgram, names: NameSource) -> KernelProgram:
         functions=functions,
         constants=constants,
         parameters=(*program.parameters, NARROW),
+    )
+
+
+def _arithmetic(kernel: kc.Kernel) -> int:
+    """The number of operations on integers of 64 bits."""
+    return sum(
+        isinstance(node, kc.Operation | kc.Binary | kc.SizeValue)
+        and node.type == kc.LONG
+        for node in walk(kernel.body)
     )
 
 
