@@ -17,8 +17,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
-from minifut.ir.traverse import map_children, rename_to, walk
+from minifut.ir.traverse import map_children, rename_to, used_names, walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.rewrite.rule import Declined, rule
@@ -70,6 +71,17 @@ def drop_fill(
                 ys[j] = ys[n - 1 - j] + xs[j];
             }
         }
+    declines: what follows changes which elements are stored
+        given (const float *xs, float *ys, long n, long t)
+        {
+            for (long i = 0; i < n; i++) {
+                ys[t + i] = 0.0f;
+            }
+            t = t + n;
+            for (long j = 0; j < n; j++) {
+                ys[t + j] = xs[j];
+            }
+        }
     declines: no loop stores the same elements
         given (const float *xs, float *ys, long n)
         {
@@ -93,6 +105,8 @@ def drop_fill(
             return Declined("what is filled is read before all of it is stored again")
         if any(isinstance(node, LEAVING) for node in nodes):
             return Declined("what follows may leave rounds undone")
+        if not assigned([later]).isdisjoint(used_names(fill)):
+            return Declined("what follows changes which elements are stored")
         if isinstance(later, kc.For) and _stores_all(later, fill):
             return (*others,)
     return Declined("no loop stores the same elements")
