@@ -32,6 +32,8 @@ converts it or says what is wrong with it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -95,9 +97,15 @@ def direct_call(
     }
     leaves = leaves_of((*entry.parameters, *entry.results))
     names |= {f"{leaf.type}_": DTYPES[leaf.type] for leaf in leaves}
-    exec(compile(text, f"<call of {entry.name}>", "exec"), names)
+    exec(_code_of(text, entry.name), names)
     found: Callable[..., Any] = names["direct"]
     return found
+
+
+@lru_cache(maxsize=256)
+def _code_of(text: str, name: str) -> CodeType:
+    """The same for a program that is loaded again."""
+    return compile(text, f"<call of {name}>", "exec")
 
 
 def direct_text(entry: Entry) -> str | None:
