@@ -105,7 +105,7 @@ class IndexRanges:
         """The value at one end, without counters."""
         while counting := [name for name in size.names() if name in self.counters]:
             (name, *_) = counting
-            grows = _factor(size, name)
+            grows = factor_of(size, name)
             end = self.counters[name][grows is not None and (grows > 0) == greatest]
             if grows is None or name in end.names():
                 return None
@@ -123,7 +123,7 @@ def _below(one: tuple[Size, Size], other: tuple[Size, Size]) -> bool:
     return distance is not None and distance > 0
 
 
-def _factor(size: Size, name: Name) -> int | None:
+def factor_of(size: Size, name: Name) -> int | None:
     """The number by which a counter is multiplied in a sum, if that is all there is."""
     found = [(m, n) for m, n in size.terms if name in Size(((m, n),)).names()]
     match found:

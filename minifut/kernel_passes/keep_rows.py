@@ -20,7 +20,7 @@ from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
-from minifut.kernel_passes.index_ranges import as_size
+from minifut.kernel_passes.index_ranges import as_size, factor_of
 from minifut.kernel_passes.vectorise.own_elements import is_distributed
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -160,20 +160,11 @@ def _row_length(body: kc.Block, memory: kc.Memory, point: Name) -> int | None:
     for node in walk(body):
         if isinstance(node, kc.Load | kc.Store) and node.memory == memory:
             size = as_size(node.index)
-            lengths.add(None if size is None else _factor(size, point))
+            lengths.add(None if size is None else factor_of(size, point))
     (length, *others) = lengths
     if others or length is None or not 1 < length <= LONGEST:
         return None
     return length
-
-
-def _factor(size: Size, point: Name) -> int | None:
-    """The number by which the position of a point is multiplied in a sum."""
-    found = [(m, n) for m, n in size.terms if point in Size(((m, n),)).names()]
-    match found:
-        case [((name,), number)] if name == point:
-            return number
-    return None
 
 
 def _is_given_first(

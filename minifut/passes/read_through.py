@@ -18,7 +18,6 @@ same element), and nothing before the last of them overwrites what the move read
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
@@ -72,7 +71,7 @@ def _read_moves(program: Program, names: NameSource, trace: Trace | None) -> Pro
             moves = readable_moves(statement, rest, iotas)
             if moves:
                 context = MoveContext(names, scope(), moves, derivation)
-                read = without_moves(_Reads(context, moves).body(rest))
+                read = without_moves(_Reads(context).body(rest))
                 return Body((*body.statements[:at], *read.statements), read.result)
         return body
 
@@ -95,7 +94,7 @@ class MoveContext:
 
     names: NameSource
     scope: Scope
-    moves: Mapping[Name, Move]
+    moves: dict[Name, Move]
     derivation: Derivation | None = None
     emitted: tuple[Stm, ...] = ()
 
@@ -199,7 +198,6 @@ class _Reads:
     taken of one are known from then on."""
 
     context: MoveContext
-    moves: dict[Name, Move]
 
     def body(self, body: Body) -> Body:
         made: list[Stm] = []
@@ -209,16 +207,18 @@ class _Reads:
 
     def statement(self, statement: Stm, result: tuple[Atom, ...]) -> tuple[Stm, ...]:
         exp = statement.exp
-        if self.moves.keys().isdisjoint(free_names(exp)):
+        if self.context.moves.keys().isdisjoint(free_names(exp)):
             return (statement,)
         if isinstance(exp, Rearrange):
-            move = self.moves[exp.array].rearranged(exp.permutation)
-            self.moves[statement.pattern[0].name] = move
+            move = self.context.moves[exp.array].rearranged(exp.permutation)
+            self.context.moves[statement.pattern[0].name] = move
             return ()
         if isinstance(exp, Index):
             (bound,) = statement.pattern
             if isinstance(bound.type, ArrayType) and bound.name not in result:
-                self.moves[bound.name] = self.moves[exp.array].at(exp.slice)
+                self.context.moves[bound.name] = self.context.moves[exp.array].at(
+                    exp.slice
+                )
                 return ()
             read: tuple[Stm, ...] = read_element_of_move(statement, self.context)
             return read
