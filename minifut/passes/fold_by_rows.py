@@ -11,8 +11,10 @@ where folds are loops.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import DimSlice, Index, Rearrange, Reshape, Stm
+from minifut.ir.core import DimSlice, Exp, Index, Rearrange, Reshape, Stm
 from minifut.ir.scope import array_type, scope_of
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma, redomap
@@ -90,7 +92,7 @@ def _dimensions(exp: Screma, context: StatementContext) -> tuple[Size, ...] | No
     """Those that were flattened of the first input that is a view with gaps."""
     for array in exp.arrays:
         reshaped = context.definition(array)
-        if not isinstance(reshaped, Reshape) or not _has_gaps(reshaped.array, context):
+        if not isinstance(reshaped, Reshape) or not _is_apart(reshaped.array, context):
             continue
         shape = array_type(reshaped.array, context.scope).shape
         flattened = len(shape) - len(reshaped.shape) + 1
@@ -100,15 +102,24 @@ def _dimensions(exp: Screma, context: StatementContext) -> tuple[Size, ...] | No
     return None
 
 
-def _has_gaps(array: Name, context: StatementContext) -> bool:
-    """Whether the rows of a view do not follow each other in memory."""
+def _is_apart(array: Name, context: StatementContext) -> bool:
+    """Whether the rows of an array do not follow each other in memory."""
     source = context.definition(array)
+    return isinstance(source, Rearrange) or rows_have_gaps(source, 0, context)
+
+
+def rows_have_gaps(source: Exp | None, taken: int, context: StatementContext) -> bool:
+    """Whether what is left of a view is not one range of memory, when outer maps took
+    as many dimensions of it."""
     if isinstance(source, Rearrange):
-        return True
+        kept = source.permutation[taken:]
+        return any(b != a + 1 for a, b in pairwise(kept))
     if not isinstance(source, Index):
         return False
     shape = array_type(source.array, context.scope).shape
-    kept = [n for n, place in enumerate(source.slice) if isinstance(place, DimSlice)]
+    kept = tuple(
+        n for n, place in enumerate(source.slice) if isinstance(place, DimSlice)
+    )[taken:]
     for position in kept:
         place = source.slice[position]
         assert isinstance(place, DimSlice)
@@ -116,7 +127,7 @@ def _has_gaps(array: Name, context: StatementContext) -> bool:
         if place.stride != i64(1) or (position != kept[0] and not whole):
             return True
     # An index between ranges leaves gaps as well.
-    return bool(kept) and kept != [*range(kept[0], kept[0] + len(kept))]
+    return bool(kept) and kept != tuple(range(kept[0], kept[0] + len(kept)))
 
 
 def _unflattened(

@@ -17,6 +17,7 @@ from minifut.passes.check_loops_first import check_loops_first
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
+from minifut.passes.fold_rows_of_views import fold_rows_of_views
 from minifut.passes.fuse_scans import fuse_scans
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
@@ -108,6 +109,11 @@ ACCUMULATE = _on_soacs(
     "accumulate",
     accumulate,
     "make maps, reductions and histograms of updates of accumulators",
+)
+FOLD_ROWS_OF_VIEWS = _on_soacs(
+    "fold-rows-of-views",
+    fold_rows_of_views,
+    "fold flattened rows of views without copying them",
 )
 FLATTEN = Pass(
     "flatten",
@@ -210,6 +216,8 @@ DEFAULT: tuple[Pass, ...] = (
     SPLIT,
     # after splitting, which needs no branch at all inside
     SPECULATE,
+    # when what folds is fused; in spaces of flat elements, rows would be copied in each
+    FOLD_ROWS_OF_VIEWS,
     FLATTEN,
     # rows of rows become one index; what only flattening read is removed
     SIMPLIFY_KERNELS,
