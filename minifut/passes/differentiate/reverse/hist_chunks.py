@@ -6,6 +6,9 @@ r"""Adjoints of histograms with any operator, chunk by chunk (`vjp_hist_chunks`)
 
 Each chunk has bins of its own, and the loops over the chunks run in parallel, backwards
 as well. There are so many chunks that combining their bins is less than the values are.
+
+IFL 2023 sorts the values by bin instead and scans the segments from both sides. On two
+cores a sort alone took 2 to 7 times as long as this gradient (docs/performance.md).
 """
 
 from __future__ import annotations
