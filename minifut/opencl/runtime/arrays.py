@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,6 +48,8 @@ def shared_result(
     return NDARRAY(shape, dtype, memory)
 
 
+FROM_POOL = 1 << 17
+"""bytes of copies from which on the system's allocator maps pages for each"""
 NDARRAY = np.ndarray
 NEW_ARRAY = np.ndarray.__new__
 NEW_OBJECT = object.__new__
@@ -163,30 +164,31 @@ def device_result(
     dtype: np.dtype,
 ) -> Any:
     """The device array of a result; it keeps the block."""
-    kind = device_array_class()
+    kind = session.device_array
     if 0 in shape:
         return kind(session.queue, shape, dtype)
     result = NEW_OBJECT(kind)
     result.shape = shape
     result.dtype = dtype
     result.minifut_block = own = owned(session, block, shape, dtype)
-    result.minifut_session = session
     if own.memory is not None and own.nbytes <= session.device.largest_buffer:
         result.minifut_view = NDARRAY(shape, dtype, own.memory)
     return result
 
 
-def device_array_over(session: Session) -> Callable[[np.ndarray], Any]:
-    """What makes device arrays over memory of NumPy arrays that has no other owner;
-    all else follows from these when it is needed (`DeviceArray.__getattr__`)."""
-
-    def over(array: np.ndarray) -> Any:
-        result = NEW_OBJECT(device_array_class())
-        result.minifut_view = array
-        result.minifut_session = session
-        return result
-
-    return over
+def copied(session: Session, view: np.ndarray) -> np.ndarray:
+    """A copy of memory of the device, in memory of the pool if it is large: to map
+    pages for an array takes longer than to write them."""
+    if view.nbytes < FROM_POOL or not session.lock.acquire(blocking=False):
+        return view.copy()
+    try:
+        block = session.pool.allocate(view.nbytes)
+        session.wait()  # earlier kernels may still use this memory
+        array = shared_result(session, block, view.shape, view.dtype)
+    finally:
+        session.lock.release()
+    array[...] = view
+    return array
 
 
 def to_device(session: Session, array: np.ndarray) -> Any:
@@ -195,9 +197,27 @@ def to_device(session: Session, array: np.ndarray) -> Any:
     return device_result(session, block, array.shape, array.dtype)
 
 
-@cache
-def device_array_class() -> Any:
-    """The class of arrays on the device, defined when pyopencl is there."""
+class Completed:
+    """An attribute of pyopencl's arrays that calls leave out, since they do not need
+    it: pyopencl's constructor, which takes as long as a small kernel, is called when it
+    is read."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, array: Any, kind: Any = None) -> Any:
+        if array is None:
+            return self
+        view = array.minifut_view
+        if view is not None and self.name in ("shape", "dtype"):
+            return getattr(view, self.name)
+        array.minifut_complete()
+        return vars(array)[self.name]
+
+
+def class_of_device_arrays(session: Session) -> Any:
+    """A subclass of pyopencl's arrays. One is complete if it was made with a block,
+    a shape and a type, or with a view that has no other owner."""
     from pyopencl import array as cl_array
 
     class DeviceArray(cl_array.Array):
@@ -209,19 +229,10 @@ def device_array_class() -> Any:
         """the memory that contains it whole, if the host shares that"""
         minifut_view: np.ndarray | None = None
         """that memory for the host, while only calls have used it"""
-        minifut_session: Session | None = None
 
-        def __getattr__(self, name: str) -> Any:
-            """What calls leave out, since they do not need it (`device_result`): it
-            takes pyopencl's constructor as long as a small kernel."""
-            session, block = self.minifut_session, self.minifut_block
-            is_protocol = name.startswith("__")  # that NumPy, say, looks for
-            if is_protocol or "base_data" in vars(self) or session is None:
-                kind = type(self).__name__
-                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
-            view, data = self.minifut_view, None
-            if view is not None and name in ("shape", "dtype"):
-                return getattr(view, name)
+        def minifut_complete(self) -> None:
+            """Give it what pyopencl's arrays have."""
+            block, view, data = self.minifut_block, self.minifut_view, None
             if block is not None:
                 data = block.buffer
             elif view is not None and view.size:
@@ -231,7 +242,6 @@ def device_array_class() -> Any:
             queue = session.commands
             cl_array.Array.__init__(self, queue, self.shape, self.dtype, data=data)
             self.minifut_view = None  # commands of the user's may follow
-            return getattr(self, name)
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             if copy is False:
@@ -243,7 +253,7 @@ def device_array_class() -> Any:
             """A copy as an array of NumPy, as pyopencl's `get` gives it."""
             block, view = self.minifut_block, self.minifut_view
             if view is not None and not (arguments or options):
-                return view.copy()
+                return copied(session, view)
             if arguments or options or self.events or block is None:
                 return super().get(*arguments, **options)
             if self.queue is not None:
@@ -273,4 +283,7 @@ def device_array_class() -> Any:
         def __repr__(self) -> str:
             return f"<device array of {self.dtype} of shape {self.shape}>"
 
+    for name in vars(DeviceArray(session.commands, (0,), np.uint8)):
+        if not hasattr(DeviceArray, name):
+            setattr(DeviceArray, name, Completed(name))
     return DeviceArray

@@ -76,7 +76,6 @@ def direct_call(
         "MISSING": MISSING,
         "block_of": arrays.block_in_place,
         "context": session.context,
-        "device_array_over": arrays.device_array_over(session),
         "device_result": arrays.device_result,
         "first": session.first_launches,
         "flags": cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR,
@@ -88,6 +87,7 @@ def direct_call(
         "name": entry.name,
         "number": session.number,
         "ndarray": np.ndarray,
+        "new": arrays.NEW_OBJECT,
         "pool": session.pool,
         "ready": recordings.ready,
         "recordings": recordings,
@@ -185,18 +185,28 @@ def direct_text(entry: Entry) -> str | None:
 
 
 def _replayed(arrays: list[int], results: list[EntryLeaf]) -> list[str]:
-    """Statements for a call that is recorded."""
-    over = "".join(
-        f"results[{number}], "
-        if leaf.shape is None
-        else f"device_array_over(results[{number}]), "
-        for number, leaf in enumerate(results)
-    )
-    return [
+    """Statements for a call that is recorded. Arrays of the device are made over memory
+    of its results, which has no other owner."""
+    lines = [
         f"results = ready[key]({', '.join(f'array_{number}' for number in arrays)})",
-        "if device and results is not None:",
-        f"    results = ({over})",
     ]
+    of_arrays = [n for n, leaf in enumerate(results) if leaf.shape is not None]
+    if not of_arrays:
+        return lines
+    found = "".join(f"found_{number}, " for number in range(len(results)))
+    lines += [
+        "if device and results is not None:",
+        "    kind = session.device_array",
+        f"    {found}= results",
+    ]
+    for number in of_arrays:
+        lines += [
+            f"    over_{number} = new(kind)",
+            f"    over_{number}.minifut_view = found_{number}",
+        ]
+    names = (("over" if n in of_arrays else "found", n) for n in range(len(results)))
+    made = "".join(f"{what}_{number}, " for what, number in names)
+    return [*lines, f"    results = ({made})"]
 
 
 def _plain(values: tuple[Value, ...]) -> list[EntryLeaf] | None:

@@ -26,6 +26,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -33,6 +34,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
+from minifut.opencl.runtime.arrays import class_of_device_arrays
 from minifut.opencl.runtime.batch import Batch, BatchMemory
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device
@@ -135,6 +137,11 @@ class Session:
         mode = flags.USE_HOST_PTR if self.shares_memory else flags.COPY_HOST_PTR
         buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
         return cell, buffer
+
+    @cached_property
+    def device_array(self) -> Any:
+        """The class of arrays on the device."""
+        return class_of_device_arrays(self)
 
     @property
     def has_batches(self) -> bool:

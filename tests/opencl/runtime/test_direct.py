@@ -189,6 +189,24 @@ def test_copies_to_the_host_leave_nothing_to_wait_for() -> None:
 
 
 @pytest.mark.device
+def test_large_copies_to_the_host_have_memory_of_their_own() -> None:
+    """Memory of the pool, which kernels and other copies have again once they are
+    forgotten, and not before."""
+    prog = minifut.compile(TEXT)
+    xs = np.arange(1 << 16, dtype=np.float32)
+    d = prog.twice(xs, device=True)
+    one, other = np.asarray(d), np.array(d)
+    one[:] = 5
+    later = [prog.twice(np.full_like(xs, 8)) for _ in range(3)]
+    assert (one == 5).all() and all((each == 16).all() for each in later)
+    assert (other == 2 * xs).all() and (d.get() == 2 * xs).all()
+    session = prog.twice.function.__globals__["session"]  # type: ignore[attr-defined]
+    in_use = session.pool.in_use
+    del one
+    assert session.pool.in_use < in_use
+
+
+@pytest.mark.device
 @pytest.mark.parametrize("entry", ["consume", "record"])
 def test_other_parameters_have_no_direct_call(entry: str) -> None:
     found = {e.name: e for e in entries(TEXT)}
@@ -202,7 +220,8 @@ def test_results_on_the_device_have_what_arrays_of_pyopencl_have() -> None:
     table = np.arange(6, dtype=np.float32).reshape(2, 3)
     given = program.to_device(table)
     assert "base_data" not in vars(given)  # completed when they are needed
-    assert not hasattr(given, "unknown") and "base_data" in vars(given)
+    assert not hasattr(given, "unknown") and "base_data" not in vars(given)
+    assert given.base_data is not None and "base_data" in vars(given)
     for ask in ("strides", "nbytes", "size", "ndim", "data", "offset", "events"):
         result = program.double(given, device=True)
         plain = type(result)(result.queue, table.shape, table.dtype)
