@@ -24,13 +24,10 @@ from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
+from minifut.passes.layout.rounds import FEW, REORDERED
 
 PAGE = 4096
 """bytes between two places in memory that share those in the first cache"""
-FEW = 8
-"""rounds that do not fill a vector"""
-REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
-"""operators that fold in any order, those of floats where they are reassociated"""
 
 
 @immutable

@@ -2,7 +2,8 @@
 
 An `Offer` is an innermost variable of the kernel and, for arrays, an innermost
 dimension. Under the GPU schedule the offers are the strategies of the kernel; on a CPU
-they are, for each variable, the dimension of each array with the least cost. Arrays
+they are, for each variable, the dimension of each array with the least cost, and the
+same with rounds of loops instead of points in lanes, where these may be. Arrays
 that an offer does not mention, or whose transposition would cost too much, are read in
 their present order.
 """
@@ -20,10 +21,10 @@ from minifut.ir.scope import Scope
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
 from minifut.passes.layout.costs import (
+    Lanes,
     Machine,
-    cannot_fail,
     fastest_variables,
-    is_vectorised,
+    ways_of,
 )
 from minifut.passes.layout.strategies import kernel_strategies
 
@@ -66,10 +67,12 @@ LayoutChoice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
 
 @immutable
 class Offer:
-    """A variable and wanted innermost dimensions, of operands and of results."""
+    """A variable, wanted innermost dimensions of operands and of results, and what is
+    in lanes then."""
 
     fastest: Name
     wanted: Mapping[Name, int]
+    lanes: Lanes
 
 
 @mutable
@@ -80,52 +83,55 @@ class KernelFacts:
     machine: Machine
     reads: dict[Name, list[Access]] = field(default_factory=dict)
     writes: dict[Name, list[Access]] = field(default_factory=dict)
-    vectorised: bool | None = False
     offers: list[Offer] = field(default_factory=list)
-    costs: dict[tuple[Name, Name, int], float] = field(default_factory=dict)
+    costs: dict[tuple[Name, Name, int, Lanes], float] = field(default_factory=dict)
 
     @staticmethod
     def of(statement: Stm, scope: Scope, machine: Machine) -> KernelFacts:
         kernel = statement.exp
         assert isinstance(kernel, KERNELS)
         fixed = _updated(kernel)
-        lanes = is_vectorised(kernel) or (None if cannot_fail(kernel) else False)
-        facts = KernelFacts(machine, vectorised=lanes)
+        ways = ways_of(kernel, machine)
+        facts = KernelFacts(machine)
         accesses = [a for a in accesses_of(statement, scope) if a.array not in fixed]
         for access in accesses:
             group = facts.writes if access.writes else facts.reads
             group.setdefault(access.array, []).append(access)
         variables = fastest_variables(kernel, machine)
-        facts.offers.append(Offer(variables[0], {}))
+        facts.offers += [Offer(variables[0], {}, way) for way in ways]
         if machine.schedule == "gpu":
-            facts.offers += _from_strategies(kernel, accesses, variables)
+            facts.offers += _from_strategies(kernel, accesses, variables, ways[0])
         else:
-            facts.offers += [facts.best(variable) for variable in variables]
+            for way in ways:
+                # the order of points matters little to rounds in lanes
+                some = variables[:1] if way is Lanes.ROUNDS else variables
+                facts.offers += [facts.best(variable, way) for variable in some]
         return facts
 
     @property
     def arrays(self) -> dict[Name, list[Access]]:
         return self.reads | self.writes
 
-    def cost(self, array: Name, fastest: Name, innermost: int) -> float:
+    def cost(self, array: Name, offer: Offer, innermost: int) -> float:
         """Bytes moved for the accesses to one array."""
-        key = array, fastest, innermost
+        key = array, offer.fastest, innermost, offer.lanes
         if key not in self.costs:
             self.costs[key] = sum(
-                self.machine.cost(access, fastest, innermost, self.vectorised)
+                self.machine.cost(access, offer.fastest, innermost, offer.lanes)
                 for access in self.arrays[array]
             )
         return self.costs[key]
 
-    def best(self, fastest: Name) -> Offer:
+    def best(self, fastest: Name, lanes: Lanes) -> Offer:
         """The innermost dimension of each array with the least cost."""
-        wanted = {}
+        wanted: dict[Name, int] = {}
+        offer = Offer(fastest, wanted, lanes)
         for array, accesses in self.arrays.items():
             last = len(accesses[0].places) - 1
-            costs = [self.cost(array, fastest, d) for d in range(last + 1)]
+            costs = [self.cost(array, offer, d) for d in range(last + 1)]
             if min(costs) < costs[last]:
                 wanted[array] = costs.index(min(costs))
-        return Offer(fastest, wanted)
+        return offer
 
     @property
     def interesting(self) -> bool:
@@ -134,15 +140,15 @@ class KernelFacts:
         def total(offer: Offer) -> float:
             return sum(
                 self.cost(
-                    array,
-                    offer.fastest,
-                    offer.wanted.get(array, len(accesses[0].places) - 1),
+                    array, offer, offer.wanted.get(array, len(accesses[0].places) - 1)
                 )
                 for array, accesses in self.arrays.items()
             )
 
-        written, *others = map(total, self.offers)
-        return any(other <= written * WORTH for other in others)
+        first = self.offers[0].fastest
+        as_written = [o for o in self.offers if o.fastest == first and not o.wanted]
+        written = min(map(total, as_written))
+        return any(total(other) <= written * WORTH for other in self.offers)
 
 
 def _updated(kernel: object) -> set[Name]:
@@ -159,6 +165,7 @@ def _from_strategies(
     kernel: kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist,
     accesses: list[Access],
     variables: list[Name],
+    lanes: Lanes,
 ) -> list[Offer]:
     """Each strategy with each variable that it allows, the one as written first."""
     found: list[Offer] = []
@@ -166,7 +173,7 @@ def _from_strategies(
         for variable in variables:
             allowed = variable not in strategy.outside
             if allowed and strategy.inside in (None, variable):
-                offer = Offer(variable, dict(strategy.innermost))
+                offer = Offer(variable, dict(strategy.innermost), lanes)
                 if offer not in found:
                     found.append(offer)
     return sorted(found, key=lambda offer: variables.index(offer.fastest))

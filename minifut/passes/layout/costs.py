@@ -6,9 +6,10 @@ GPU     neighbouring work-items differ in the innermost variable. Accesses that 
 CPU     a thread processes its points in order: a cache line for each element, unless
         neighbouring points access neighbouring elements. In bodies with loops
         neighbouring points are lanes of vectors, which gather elements that are not
-        contiguous. Bodies that are not vectorised execute their loops point by point;
-        there the innermost loop counts, and strides cost little compared to the rest
-        of such bodies.
+        contiguous. Where the device's compiler makes vectors along rows instead
+        (`rounds`), the innermost loop counts. It also does in bodies that are not
+        vectorised, which execute their loops point by point; strides cost little
+        compared to the rest of such bodies.
 
 A transposition reads and writes the array once.
 """
@@ -16,6 +17,7 @@ A transposition reads and writes the array once.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import Enum
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Stm
@@ -24,6 +26,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access, SegmentedOperation, count
+from minifut.passes.layout.rounds import folds_in_vectors
 
 SECTOR = 32
 """bytes that a GPU moves at least"""
@@ -36,8 +39,21 @@ GATHER, STRIDE = 5.0, 1.2
 measured on the default device at 1024 to 4096 squared"""
 NEAR = 2.0
 """the same of an element a short stride from the last; other accesses use the rest"""
+ALONG_ROWS = 1.25
+"""the same of an element in a vector along a row, as each row ends with a part of a
+vector and the sum of lanes: what is read ten times is rather transposed for points"""
 LAUNCH = 1 << 16
 """bytes that could be moved while a kernel starts"""
+
+
+class Lanes(Enum):
+    """What a CPU does in the lanes of vectors: neighbouring points, rounds of the
+    innermost loops, nothing, or points if that is better than nothing."""
+
+    POINTS = "points"
+    ROUNDS = "rounds"
+    NONE = "none"
+    EITHER = "either"
 
 
 @immutable
@@ -47,7 +63,7 @@ class Machine:
 
     schedule: str
     transposition: float
-    access: Callable[[Access, Name, int, bool | None], float]
+    access: Callable[[Access, Name, int, Lanes], float]
 
     def transposition_cost(self, type_: Type) -> float:
         """The cost of a copy in another order."""
@@ -55,17 +71,14 @@ class Machine:
         return LAUNCH + self.transposition * nbytes
 
     def cost(
-        self, access: Access, fastest: Name, innermost: int, vectorised: bool | None
+        self, access: Access, fastest: Name, innermost: int, lanes: Lanes
     ) -> float:
-        """Bytes moved for one access. `vectorised`: neighbouring points are in
-        lanes; None: if that is better."""
-        return self.access(access, fastest, innermost, vectorised)
+        """Bytes moved for one access."""
+        return self.access(access, fastest, innermost, lanes)
 
 
-def _gpu(
-    access: Access, fastest: Name, innermost: int, vectorised: bool | None
-) -> float:
-    del vectorised
+def _gpu(access: Access, fastest: Name, innermost: int, lanes: Lanes) -> float:
+    del lanes
     nbytes = float(access.elements * access.nbytes)
     if not access.varies_with(fastest):
         return nbytes / SHARED
@@ -74,21 +87,22 @@ def _gpu(
     return nbytes * max(1, SECTOR // access.nbytes)
 
 
-def _cpu(
-    access: Access, fastest: Name, innermost: int, vectorised: bool | None
-) -> float:
-    if vectorised is None:
-        return min(_cpu(access, fastest, innermost, way) for way in (True, False))
+def _cpu(access: Access, fastest: Name, innermost: int, lanes: Lanes) -> float:
+    if lanes is Lanes.EITHER:
+        ways = Lanes.POINTS, Lanes.NONE
+        return min(_cpu(access, fastest, innermost, way) for way in ways)
     nbytes = float(access.elements * access.nbytes)
-    nearest = access.loops[-1] if access.loops and not vectorised else fastest
+    in_loop = access.loops and lanes is not Lanes.POINTS
+    nearest = access.loops[-1] if in_loop else fastest
     same = not access.varies_with(nearest)
     if same or innermost in access.places_along(nearest):
-        return nbytes  # what is the same comes from the cache at the price of the rest
+        # what is the same comes from the cache at the price of the rest
+        return nbytes * (ALONG_ROWS if in_loop and lanes is Lanes.ROUNDS else 1)
     if not access.loops and access.is_near(nearest, innermost):
         return nbytes * NEAR
     if not access.loops:
         return nbytes * max(1, LINE // access.nbytes)
-    return nbytes * (GATHER if vectorised else STRIDE)
+    return nbytes * (STRIDE if lanes is Lanes.NONE else GATHER)
 
 
 GPU = Machine("gpu", 2.5, _gpu)
@@ -108,18 +122,25 @@ def fastest_variables(kernel: SegmentedOperation, machine: Machine) -> list[Name
     return [indices[-1]]
 
 
+def ways_of(kernel: SegmentedOperation, machine: Machine) -> tuple[Lanes, ...]:
+    """What may be in lanes, each with layouts of its own."""
+    if not cannot_fail(kernel):
+        return (Lanes.NONE,)
+    if not is_vectorised(kernel):
+        return (Lanes.EITHER,)
+    if machine.schedule == "cpu" and folds_in_vectors(kernel):
+        return (Lanes.POINTS, Lanes.ROUNDS)
+    return (Lanes.POINTS,)
+
+
 def is_vectorised(kernel: SegmentedOperation) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors, however they
-    access memory: threads make or copy no arrays, and cannot fail."""
-    return (
-        cannot_fail(kernel)
-        and not any(isinstance(type_, ArrayType) for type_ in kernel.types)
-        and not any(
-            isinstance(node, Stm)
-            and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-            and any(isinstance(p.type, ArrayType) for p in node.pattern)
-            for node in walk(kernel.body)
-        )
+    access memory: threads make or copy no arrays."""
+    return not any(isinstance(type_, ArrayType) for type_ in kernel.types) and not any(
+        isinstance(node, Stm)
+        and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
+        and any(isinstance(p.type, ArrayType) for p in node.pattern)
+        for node in walk(kernel.body)
     )
 
 

@@ -227,12 +227,12 @@ class _Planner:
     ) -> Iterator[tuple[float, Name, int | None]]:
         """Read an operand in its own order, from a copy, or from a copy made for it."""
         orders = state.get(array, (self.known.rank(array) - 1,))
-        own = facts.cost(array, offer.fastest, orders[0])
+        own = facts.cost(array, offer, orders[0])
         wanted = offer.wanted.get(array)
         if wanted is None or wanted == orders[0]:
             yield own, array, None
             return
-        there = facts.cost(array, offer.fastest, wanted)
+        there = facts.cost(array, offer, wanted)
         if wanted in orders:
             yield min((there, array, wanted), (own, array, None), key=lambda w: w[0])
             return
@@ -248,7 +248,7 @@ class _Planner:
         for dimension, size in reversed(list(enumerate(shape))):
             # one of a single element is as near in any order
             if dimension == last or size.as_constant != 1:
-                yield facts.cost(array, offer.fastest, dimension), array, dimension
+                yield facts.cost(array, offer, dimension), array, dimension
 
     def chosen(
         self,

@@ -17,7 +17,7 @@ from minifut.ir.traverse import substitute
 from minifut.ir.types import ArrayType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS
-from minifut.passes.layout.choices import Dimension, KernelFacts
+from minifut.passes.layout.choices import Dimension, KernelFacts, Offer
 from minifut.passes.layout.costs import GPU
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -74,13 +74,14 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
     facts = _facts(statement, context)
     if facts is None:
         return None
-    fastest = facts.offers[0].fastest
+    first = facts.offers[0]
+    best = facts.best(first.fastest, first.lanes)
     reads = []
-    for array, dimension in facts.best(fastest).wanted.items():
+    for array, dimension in best.wanted.items():
         last = len(facts.arrays[array][0].places) - 1
-        transposed = facts.cost(array, fastest, dimension)
+        transposed = facts.cost(array, best, dimension)
         transposed += GPU.transposition_cost(context.scope[array])
-        if array in facts.reads and transposed < facts.cost(array, fastest, last):
+        if array in facts.reads and transposed < facts.cost(array, best, last):
             reads.append((array, dimension))
     if not reads:
         return Declined("a transposed operand does not save as many bytes as it costs")
@@ -145,9 +146,12 @@ def exchange_kernel_dimensions(statement: Stm, context: StatementContext) -> Out
     if facts is None or not isinstance(statement.exp, SegMap):
         return None
 
+    lanes = facts.offers[0].lanes
+
     def read(variable: Name) -> float:
+        offer = Offer(variable, {}, lanes)
         return sum(
-            facts.cost(array, variable, len(accesses[0].places) - 1)
+            facts.cost(array, offer, len(accesses[0].places) - 1)
             for array, accesses in facts.reads.items()
         )
 
@@ -201,7 +205,8 @@ def make_result_in_layout(statement: Stm, context: StatementContext) -> Outcome:
     facts = _facts(statement, context)
     if facts is None or not facts.writes:
         return None
-    wanted = facts.best(facts.offers[0].fastest).wanted
+    first = facts.offers[0]
+    wanted = facts.best(first.fastest, first.lanes).wanted
     orders = {
         name: innermost(dimension, len(facts.writes[name][0].places))
         for name, dimension in wanted.items()

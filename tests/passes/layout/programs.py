@@ -170,6 +170,73 @@ entry main [n][m] (a: [n][m][3]f32): [n][m]f32 =
 """,
         lambda r: (r.random((30, 70, 3), dtype=np.float32),),
     ),
+    "planes_summed": Example(
+        """
+entry main [n][m][k] (a: [n][m][k]f32): [m]f32 =
+  map (\\plane -> f32.sum (flatten plane) / 2) (transpose a)
+""",
+        lambda r: (matrix(r, 7, 11, 19),),
+    ),
+    "parts_summed": Example(
+        """
+entry main [n][m][k] (a: [n][m][k]i32): [n]i32 =
+  map (\\part -> i32.maximum (flatten part) / 2) a[:, 2:, 3:]
+""",
+        lambda r: (r.integers(0, 100, (7, 11, 19)).astype(np.int32),),
+    ),
+    "spread_of_rows": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  let spread r =
+    let mean = f32.sum r / f32.i64 m
+    in f32.sum (map (\\x -> (x - mean) * (x - mean)) r) / 2
+  in map spread a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "largest_of_rows": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 = map (\\row -> f32.maximum row / 2) a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "exponentials_summed": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  map (\\row -> f32.sum (map f32.exp row) / 2) a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "short_rows_added": Example(
+        """
+entry main [n][m] (a: [n][m][8]i32): [n]i32 =
+  let add row = loop acc = 0 for x in row do acc + x
+  in map (\\rows -> loop acc = 0 for row in rows do acc ^ add row) a
+""",
+        lambda r: (r.integers(0, 100, (35, 19, 8)).astype(np.int32),),
+    ),
+    "rows_added": Example(
+        """
+entry main [n][m] (a: [n][m]i32): [n]i32 =
+  map (\\row -> loop acc = 0 for x in row do acc + x) a
+""",
+        lambda r: (r.integers(0, 100, (35, 19)).astype(np.int32),),
+    ),
+    "sum_and_recurrence": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  map (\\row -> f32.sum row + loop acc = 0 for x in row do f32.sqrt acc + x * x) a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "nearest_of_many": Example(
+        """
+entry main [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): [n]f32 =
+  let distance p c = f32.sum (map2 (\\x y -> (x - y) * (x - y)) p c)
+  in map (\\p -> f32.minimum (map (distance p) centres) / 2) points
+""",
+        lambda r: (matrix(r, 35, 19), matrix(r, 5, 19)),
+    ),
 }
 
 

@@ -21,7 +21,7 @@ from minifut.ir.traverse import walk
 from minifut.lowering.program import lower_program
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access
-from minifut.passes.layout.costs import CPU
+from minifut.passes.layout.costs import CPU, Lanes
 from minifut.passes.layout.plan import plan
 from tests.opencl.texts import kernel_text
 from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
@@ -82,6 +82,27 @@ def test_what_a_gpu_wants(name: str, wanted: list[str]) -> None:
 def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
     """Rows are fine where threads make them; lanes want neighbours side by side."""
     assert laid_out(name, "cpu")[1] == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["planes_summed", "parts_summed", "spread_of_rows", "rows_added"]
+)
+def test_rows_that_fold_in_vectors_are_not_copied(name: str) -> None:
+    assert manifests(laid_out(name, "cpu")[0]) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "largest_of_rows",  # floats are compared one after the other, because of NaN
+        "exponentials_summed",  # of calls, only lanes of points are vectors
+        "sum_and_recurrence",  # one of two loops waits for the round before
+        "short_rows_added",  # 8 elements fill no vector
+        "nearest_of_many",  # the copy serves many rounds
+    ],
+)
+def test_other_rows_are_transposed_for_points_in_lanes(name: str) -> None:
+    assert TURN in laid_out(name, "cpu")[1]
 
 
 def test_nothing_to_gain_leaves_the_very_program() -> None:
@@ -189,13 +210,15 @@ def test_the_device_agrees(name: str, schedule: str) -> None:
         np.testing.assert_allclose(one, other, rtol=1e-4)
 
 
-@pytest.mark.parametrize("name", ["loop", "branch", "three_dimensions"])
+@pytest.mark.parametrize(
+    "name", ["loop", "branch", "three_dimensions", "planes_summed"]
+)
 def test_a_cost_is_found_once_for_all_states(name: str) -> None:
     asked: Counter[tuple[object, ...]] = Counter()
 
-    def access(access: Access, fastest: Name, innermost: int, lifted: bool) -> float:
-        asked[id(access), fastest, innermost] += 1
-        return CPU.access(access, fastest, innermost, lifted)
+    def access(access: Access, fastest: Name, innermost: int, lanes: Lanes) -> float:
+        asked[id(access), fastest, innermost, lanes] += 1
+        return CPU.access(access, fastest, innermost, lanes)
 
     program = kernels_of(name)
     machine = replace(CPU, access=access)

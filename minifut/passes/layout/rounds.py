@@ -1,0 +1,78 @@
+"""Kernels whose rounds the device's compiler does in vectors, instead of their points.
+
+    segmap grid (i < n) {.. #[reduction] loop for k < m { s + a[i, k] } ..}
+
+Where each innermost loop only collects values by operators that may be reordered, whole
+vectors of a row are read: no lanes need a copy of the array in which neighbouring rows
+are side by side. `vectorise.rows` leaves such rows to the device's compiler.
+"""
+
+from __future__ import annotations
+
+from minifut.analysis.steps import is_plain
+from minifut.ir import core
+from minifut.ir.core import Constant, ForLoop, ScalarOp, Stm
+from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.traverse import free_names, walk
+from minifut.names import Name
+from minifut.passes.layout.accesses import SegmentedOperation
+
+FEW = 8
+"""rounds that do not fill a vector"""
+REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
+"""operators that fold in any order, those of floats where they are reassociated"""
+FLOATS = ("add", "mul")
+"""those by which the device's compiler folds floats in vectors: not by "min" and "max",
+because of NaN"""
+
+
+def folds_in_vectors(kernel: SegmentedOperation) -> bool:
+    """Whether there are loops, the innermost of which are all such folds."""
+    loops = [
+        node
+        for node in walk(kernel.body)
+        if isinstance(node, Stm) and isinstance(node.exp, core.Loop)
+    ]
+    innermost = [loop for loop in loops if not _has_loop(loop.exp)]
+    return bool(innermost) and all(map(_folds_in_any_order, innermost))
+
+
+def _has_loop(loop: core.Exp) -> bool:
+    return any(node is not loop and isinstance(node, core.Loop) for node in walk(loop))
+
+
+def _folds_in_any_order(statement: Stm) -> bool:
+    loop = statement.exp
+    if not isinstance(loop, core.Loop) or not isinstance(loop.form, ForLoop):
+        return False
+    bound, body = loop.form.bound, loop.body.statements
+    if isinstance(bound, Constant) and bound.value <= FEW:
+        return False
+    if not all(is_plain(s) and not _calls(s) for s in body):
+        return False
+    made = {s.pattern[0].name: s for s in body}
+    reduces = "reduction" in statement.attributes
+    return all(
+        isinstance(result, Name)
+        and result in made
+        and _collects(made[result], parameter.name, reduces)
+        and [s for s in body if parameter.name in free_names(s)] == [made[result]]
+        for parameter, result in zip(loop.parameters, loop.body.result, strict=True)
+    )
+
+
+def _calls(statement: Stm) -> bool:
+    """Whether it calls a function, of which only explicit vectors are made."""
+    exp = statement.exp
+    return isinstance(exp, ScalarOp) and calls_library(exp.operator)
+
+
+def _collects(statement: Stm, name: Name, reduces: bool) -> bool:
+    """Whether a variable collects a value by an operator that may be reordered."""
+    exp = statement.exp
+    if not isinstance(exp, ScalarOp) or exp.operands.count(name) != 1:
+        return False
+    operator = exp.operator
+    if operator.result.is_float:
+        return reduces and operator.name in FLOATS
+    return operator.result.is_integer and operator.name in REORDERED
