@@ -32,6 +32,7 @@ from minifut.ir.types import (
     ArrayType,
     ScalarType,
     Type,
+    element_of,
     row_type,
     shape_of,
 )
@@ -234,6 +235,13 @@ class Builder:
         """An array with `value` everywhere."""
         sizes = tuple(as_size(size) for size in shape)
         return self.let(core.Replicate(sizes, value), "replicated")
+
+    def zero(self, type_: Type) -> Atom:
+        """The zero of a type, scalar or array."""
+        element = constant(0, element_of(type_))
+        if not isinstance(type_, ArrayType):
+            return element
+        return self.let(core.Replicate(type_.shape, element), "zeros")
 
     def reshape(self, array: Name, shape: Sequence[SizeLike]) -> Name:
         """The same elements under another shape; the array itself if it has it."""

@@ -1,6 +1,5 @@
 r"""Arithmetic on tangents and adjoints, which have the types of variables.
 
-    zero      0f64                          replicate([n], 0f64)
     plus      add_f64(a, b)                 map (\(x, y) -> add_f64(x, y)) a b
     times     the formula of a partial derivative, multiplied by a tangent
 
@@ -16,16 +15,8 @@ from minifut.errors import InternalError
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Constant, Lambda
-from minifut.ir.types import BOOL, ArrayType, ScalarType, Type, element_of, row_type
+from minifut.ir.types import BOOL, ArrayType, ScalarType, Type, row_type
 from minifut.names import Name
-
-
-def zero(build: Builder, type_: Type) -> Atom:
-    """The zero of a type."""
-    element = constant(0, element_of(type_))
-    if not isinstance(type_, ArrayType):
-        return element
-    return build.let(core.Replicate(type_.shape, element), "zeros")
 
 
 def is_zero(atom: Atom) -> bool:
@@ -55,7 +46,7 @@ def total(build: Builder, array: Name) -> Name:
     """The sum of the rows of an array."""
     type_ = build.type(array)
     row = row_type(type_)
-    reduce = soacs.Reduce(adder(build, row), (zero(build, row),), commutative=True)
+    reduce = soacs.Reduce(adder(build, row), (build.zero(row),), commutative=True)
     identity = build.function((row,), lambda _, x: x)
     width = build.shape(array)[0]
     return build.let(soacs.redomap(width, (array,), (reduce,), identity), "total")

@@ -3,10 +3,11 @@ r"""Loop-invariant code motion, out of loops and lambdas.
     map (\x -> let s = exp c in x * s) xs   →   let s = exp c
                                                 map (\x -> x * s) xs
 
-Only what is total moves: scalar operators, sizes, `iota`, rearranged and reshaped
-arrays, and SOACs with no check inside. Reads stay, since the body may never run. A
-check that comes first in a lambda moves too, made harmless for an empty width: the new
-check is `width <= 0 || condition`. Nothing moves out of branches.
+What is total moves as it is: scalar operators, sizes, `iota`, rearranged and reshaped
+arrays, and SOACs that neither check nor access other arrays. Reads stay. What may only
+run where the body does, and after the checks before it, moves if it comes first, made
+harmless for a body that never runs (`guards.py`): a check, a SOAC whose lambda reads
+elements of other arrays, and a branch with such a SOAC. Nothing moves out of branches.
 
 Of a SOAC inside of another, what reduces elements of invariant arrays to scalars moves
 as a map of its own, done once for each element and not for each pair:
@@ -21,11 +22,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from minifut.ir.builder import Builder, i64
 from minifut.ir.core import (
     Assert,
     Body,
-    ForLoop,
+    If,
+    Index,
     Iota,
     Lambda,
     Loop,
@@ -36,23 +37,27 @@ from minifut.ir.core import (
     ScalarOp,
     SizeExp,
     Stm,
+    Update,
+    WhileLoop,
 )
 from minifut.ir.kernels import KernelBody
 from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
-from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
-from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
-from minifut.ir.traverse import atom_size, free_names, map_children, rename
-from minifut.ir.types import BOOL, I64, ScalarType, array_of
+from minifut.ir.traverse import contains, free_names, map_children, rename
+from minifut.ir.types import I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
+from minifut.passes.simplify.guards import EntryCondition, guard_check, guard_value
 
 TOTAL = (ScalarOp, SizeExp, Iota, Rearrange, Reshape)
 FEW = 16
 """elements that are reduced again as fast as a result is read"""
-MAY_MOVE = (*TOTAL, *SOAC_EXPRESSIONS, Assert)
+PARTIAL = (Index, Update, WhileLoop)
+"""what is defined only where facts of its place hold: indices in bounds, an end"""
+GUARDED = (*SOAC_EXPRESSIONS, Assert, If)
+MAY_MOVE = (*TOTAL, *GUARDED)
 
 
 def hoist(
@@ -95,21 +100,20 @@ class _Hoister:
             return moved, statement
         if isinstance(exp, Loop):
             local = {p.name for p in exp.parameters}
-            width = None
-            if isinstance(exp.form, ForLoop):
+            if not isinstance(exp.form, WhileLoop):
                 local.add(exp.form.index)
-                width = atom_size(exp.form.bound) if exp.form.type == I64 else None
-            body = self.body(exp.body, local, width, moved)
+            body = self.body(exp.body, local, EntryCondition.of_loop(exp), moved)
             new: Any = replace(exp, body=body)
         elif isinstance(exp, (Screma, Scatter, Hist)):
-            new = map_children(exp, lambda part: self.part(part, exp.width, moved))
+            entry = EntryCondition(exp.width, I64)
+            new = map_children(exp, lambda part: self.part(part, entry, moved))
         else:
             new = map_children(exp, self.node)
         if new is exp and not moved:
             add_mark(statement, WITHOUT_INVARIANTS)
         return moved, replace(statement, exp=new)
 
-    def part(self, part: Any, width: Size | None, moved: list[Stm]) -> Any:
+    def part(self, part: Any, entry: EntryCondition | None, moved: list[Stm]) -> Any:
         """A lambda of a SOAC, or an operator with one inside (whose checks stay)."""
         if isinstance(part, Lambda):
             local = {p.name for p in part.parameters}
@@ -117,11 +121,15 @@ class _Hoister:
             varying = local.union(*map(_bound, inside))
             made = [s for each in inside for s in self.separated(each, varying)]
             body = replace(part.body, statements=same_or(made, inside))
-            return replace(part, body=self.body(body, local, width, moved))
+            return replace(part, body=self.body(body, local, entry, moved))
         return map_children(part, lambda inner: self.part(inner, None, moved))
 
     def body(
-        self, body: Body, local: set[Name], width: Size | None, moved: list[Stm]
+        self,
+        body: Body,
+        local: set[Name],
+        entry: EntryCondition | None,
+        moved: list[Stm],
     ) -> Body:
         """The body without what does not depend on `local`; that goes to `moved`."""
         kept: list[Stm] = []
@@ -133,8 +141,11 @@ class _Hoister:
                 if is_total(exp):
                     moved.append(statement)
                     continue
-                if isinstance(exp, Assert) and first and width is not None:
-                    self.guarded(statement, exp, width, moved)
+                if (
+                    first
+                    and entry is not None
+                    and self.guarded(statement, entry, moved)
+                ):
                     continue
             first = first and not isinstance(exp, Loop) and not has_effects(exp)
             kept.append(statement)
@@ -157,11 +168,15 @@ class _Hoister:
         varying = local.union(p.name for p in parameters if p not in given)
         invariant: list[Stm] = []
         reduced: dict[Name, Param] = {}
+        checked = False
         for inner in body.statements:
             used = free_names(inner)
             scalars = all(isinstance(p.type, ScalarType) for p in inner.pattern)
             after = not used.isdisjoint(reduced)
-            if not is_total(inner.exp) or used & varying or (after and not scalars):
+            checked = checked or has_effects(inner.exp)
+            soac = isinstance(inner.exp, SOAC_EXPRESSIONS)
+            movable = (soac and not checked) or is_total(inner.exp)
+            if not movable or used & varying or (after and not scalars):
                 varying.update(_bound(inner))
                 continue
             invariant.append(inner)
@@ -183,29 +198,33 @@ class _Hoister:
         second = replace(statement, exp=replace(exp, arrays=taken, function=rest))
         return Stm(arrays, first, (), statement.location), second
 
-    def guarded(
-        self, statement: Stm, exp: Assert, width: Size, moved: list[Stm]
-    ) -> None:
-        """The check, for a body that runs at least once."""
-        known = width.as_constant
-        if known is not None and known > 0:
-            moved.append(statement)
-            return
-        build = Builder(self.names, self.scope, statement.location)
-        empty = ScalarOp(operator("le", I64), (build.size_atom(width), i64(0)))
-        condition = build.let(
-            ScalarOp(operator("or", BOOL), (build.let(empty, "empty"), exp.condition)),
-            "ok",
-        )
-        build.bind((), replace(exp, condition=condition))
-        moved.extend(build.statements)
+    def guarded(self, statement: Stm, entry: EntryCondition, moved: list[Stm]) -> bool:
+        """Whether it moved, for a body that runs at least once."""
+        exp = statement.exp
+        if isinstance(exp, Assert):
+            moved += guard_check(statement, exp, entry, self.names, self.scope)
+            return True
+        if has_effects(exp) or (isinstance(exp, If) and not _computes_arrays(exp)):
+            return False
+        moved += guard_value(statement, entry, self.names, self.scope)
+        return True
 
 
 def is_total(exp: object) -> bool:
     """Whether it may be computed where the program would not have done so."""
     if isinstance(exp, SOAC_EXPRESSIONS):
-        return not has_effects(exp)
+        return not has_effects(exp) and not contains(exp, PARTIAL)
     return isinstance(exp, TOTAL)
+
+
+def _computes_arrays(exp: If) -> bool:
+    """Whether a branch runs a SOAC, and no result is an array from outside."""
+    statements = (*exp.then.statements, *exp.otherwise.statements)
+    inside = {name for each in statements for name in _bound(each)}
+    results = (*exp.then.result, *exp.otherwise.result)
+    return contains(exp, SOAC_EXPRESSIONS) and all(
+        not isinstance(atom, Name) or atom in inside for atom in results
+    )
 
 
 def _reduces_many(statement: Stm) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Lambda, Param, Stm
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import zero
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.reverse.accumulators import check_operators
 from minifut.passes.differentiate.reverse.operators import copy
@@ -72,7 +71,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
             continue
         check_operators(build, statement, [item])
         arrays = tuple(sweep.arrays(build, item.arrays, [True] * len(item.arrays)))
-        neutral = tuple(zero(build, build.type(atom)) for atom in item.neutral)
+        neutral = tuple(build.zero(build.type(atom)) for atom in item.neutral)
         operator = copy(build, item.operator) if item.operator is not None else None
         made = AccInput(item.shape, arrays, neutral, operator)
         root = build.accumulator(made)

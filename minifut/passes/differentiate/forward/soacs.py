@@ -17,7 +17,6 @@ from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import divided, replace
 from minifut.ir.types import Type
 from minifut.passes.differentiate.activity import Flags
-from minifut.passes.differentiate.arithmetic import zero
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
@@ -47,7 +46,7 @@ def neutral_with_tangents(
 ) -> tuple[Atom, ...]:
     """The tangents of neutral elements are 0."""
     own = _flagged(neutral, flags)
-    return (*neutral, *[zero(build, build.type(atom)) for atom in own])
+    return (*neutral, *[build.zero(build.type(atom)) for atom in own])
 
 
 def _interleaved(

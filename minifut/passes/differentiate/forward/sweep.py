@@ -19,7 +19,6 @@ from minifut.ir.scope import add_parameters
 from minifut.ir.types import AccType, Type
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
-from minifut.passes.differentiate.arithmetic import zero
 from minifut.passes.differentiate.context import Context
 from minifut.rewrite.rule import Declined
 
@@ -51,7 +50,7 @@ class Tangents:
     def or_zero(self, build: Builder, atom: Atom) -> Atom:
         """The tangent, or 0."""
         found = self.of(atom)
-        return zero(build, build.type(atom)) if found is None else found
+        return build.zero(build.type(atom)) if found is None else found
 
     def parameters(
         self, parameters: Sequence[Param], flags: Iterable[bool]

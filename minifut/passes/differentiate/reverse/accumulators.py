@@ -25,7 +25,7 @@ from minifut.ir.soacs import Reduce, Screma, redomap
 from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, plus, zero
+from minifut.passes.differentiate.arithmetic import adder, plus
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import (
@@ -148,7 +148,7 @@ def _overwritten(
     number = exp.inputs.index(item)
     function = sweep.copy_of_function(exp.function)
     given = [
-        weight if isinstance(weight, Name) else zero(build, build.type(array))
+        weight if isinstance(weight, Name) else build.zero(build.type(array))
         for weight, array in zip(weights, item.arrays, strict=True)
     ]
     inputs = list(exp.inputs)
@@ -172,7 +172,7 @@ def _with_zeros(build: Builder, node: Any, root: Name) -> Any:
             type_ = build.type(exp.accumulator)
             assert isinstance(type_, AccType)
             if type_.root == root:
-                nothing = tuple(zero(inner, element) for element in type_.elements)
+                nothing = tuple(inner.zero(element) for element in type_.elements)
                 made = replace(made, exp=replace(exp, values=nothing))
         inner.append(made)
     return inner.finish(*node.result)

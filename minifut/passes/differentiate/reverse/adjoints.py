@@ -21,7 +21,7 @@ from minifut.ir.soacs import map_
 from minifut.ir.types import I64, AccType, Type, row_type
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
-from minifut.passes.differentiate.arithmetic import fit, plus, zero
+from minifut.passes.differentiate.arithmetic import fit, plus
 from minifut.passes.differentiate.context import Context
 
 
@@ -57,7 +57,7 @@ class Adjoints:
         """The adjoint, or 0, with the type of the name."""
         found = self.values.get(name)
         type_ = self.type(build, name)
-        return zero(build, type_) if found is None else fit(build, found, type_)
+        return build.zero(type_) if found is None else fit(build, found, type_)
 
     # --- contributing ---
 

@@ -15,7 +15,7 @@ from minifut.ir.core import Atom
 from minifut.ir.soacs import Screma
 from minifut.ir.types import element_of, shape_of
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, zero
+from minifut.passes.differentiate.arithmetic import adder
 from minifut.passes.differentiate.reverse.adjoints import (
     Adjoints,
     accumulate,
@@ -52,7 +52,7 @@ def add_through_element(
     found = [own.or_zero(then, name) for name in names]
     found += [own.or_zero(then, p.name) for p, _ in rows]
     nothing = [adjoints.or_zero(otherwise, name) for name in names]
-    nothing += [zero(otherwise, p.type) for p, _ in rows]
+    nothing += [otherwise.zero(p.type) for p, _ in rows]
     if not found:
         return
     pattern = build.parameters(build.types(found), "adj")
@@ -74,7 +74,7 @@ def _add_row(
         return
     type_ = build.type(array)
     element = element_of(type_)
-    nothing = (zero(build, element),)
+    nothing = (build.zero(element),)
     item = AccInput(shape_of(type_), (start,), nothing, adder(build, element))
     (adjoints.values[array],) = build.with_acc(
         [item], lambda inner, acc: [accumulate(inner, acc, (place,), row)]

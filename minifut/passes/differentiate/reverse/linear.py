@@ -11,7 +11,7 @@ from minifut.ir.core import Atom, DimSlice, Stm
 from minifut.ir.sizes import Size, product
 from minifut.ir.types import element_of
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import fit, total, zero
+from minifut.passes.differentiate.arithmetic import fit, total
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -118,7 +118,7 @@ def _update(
     assert isinstance(adjoint, Name)
     if exp.value in adjoints.activity:
         adjoints.add(build, exp.value, build.index(adjoint, *exp.slice))
-    nothing = zero(build, build.type(exp.value))
+    nothing = build.zero(build.type(exp.value))
     left = core.Update(adjoint, exp.slice, nothing)
     adjoints.add(build, exp.array, build.let(left, f"{exp.array.base}_adj"))
 

@@ -31,7 +31,7 @@ from minifut.ir.scope import greatest_rank
 from minifut.ir.soacs import Reduce, Screma, map_
 from minifut.ir.types import I64, ArrayType, array_of, element_of, row_type, shape_of
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, total, zero
+from minifut.passes.differentiate.arithmetic import adder, total
 from minifut.passes.differentiate.reverse.adjoints import (
     Adjoints,
     accumulate,
@@ -204,7 +204,7 @@ def _accumulator(
     start = adjoints.or_zero(build, name)
     assert isinstance(start, Name)
     element = element_of(type_)
-    nothing = (zero(build, element),)
+    nothing = (build.zero(element),)
     item = AccInput(shape_of(type_), (start,), nothing, adder(build, element))
     root = build.accumulator(item)
     build.scope[root.name] = root.type
@@ -244,7 +244,7 @@ def _map(plan: _Plan, inner: Builder, build: Builder) -> tuple[Name, ...]:
     if not plan.accumulated:
         types = build.types(plan.summed)
         reduces = tuple(
-            Reduce(adder(build, type_), (zero(build, type_),), commutative=True)
+            Reduce(adder(build, type_), (build.zero(type_),), commutative=True)
             for type_ in types
         )
     given = (*plan.given, *plan.accumulated.values())

@@ -19,7 +19,7 @@ from minifut.ir.core import Atom, Body, Constant, Lambda, Stm
 from minifut.ir.soacs import Scan, Screma
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, choose, is_zero, plus, zero
+from minifut.passes.differentiate.arithmetic import adder, choose, is_zero, plus
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
 from minifut.passes.differentiate.reverse.operators import (
@@ -67,7 +67,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     def back(build: Builder, adjoints: Adjoints) -> None:
         adjoint = adjoints.of(result.name)
         if isinstance(adjoint, Name):
-            scan = Scan(adder(build, type_), (zero(build, type_),))
+            scan = Scan(adder(build, type_), (build.zero(type_),))
             given = backwards(build, adjoint)
             function = identity(build, (type_,))
             sums = soacs.scanomap(exp.width, (given,), (scan,), function)
@@ -299,7 +299,7 @@ def _solve(
     the number 1, an entry None is 0."""
     size, type_ = len(given), types[0]
     if not matrix:
-        scan = Scan(adder(build, type_), (zero(build, type_),))
+        scan = Scan(adder(build, type_), (build.zero(type_),))
         function = identity(build, (type_,))
         return build.let_many(
             soacs.scanomap(exp.width, tuple(given), (scan,), function)

@@ -16,7 +16,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Scatter, ScatterDestination
 from minifut.ir.types import I64, array_of, row_type
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import fit, zero
+from minifut.passes.differentiate.arithmetic import fit
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import identity, is_identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
@@ -42,7 +42,7 @@ def part_at(build: Builder, source: Name, at: Sequence[Atom]) -> Name:
         part = then.index(source, *at)
         type_ = then.type(part)
         found = then.finish(part)
-        nothing = otherwise.finish(zero(otherwise, type_))
+        nothing = otherwise.finish(otherwise.zero(type_))
     pattern = build.parameters((type_,), "part")
     return build.bind(pattern, core.If(inside, found, nothing))[0]
 
@@ -164,7 +164,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
             return
         nothing = []
         for value in values:
-            nothing.append(zero(build, row_type(build.type(value))))
+            nothing.append(build.zero(row_type(build.type(value))))
 
         def overwrite(_: Builder, *at: Name) -> list[Atom]:
             return [*at, *nothing]
