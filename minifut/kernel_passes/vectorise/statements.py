@@ -98,6 +98,8 @@ class Vectoriser:
         self.changing = changing
         self.reassociates = False
         self.out: list[kc.Statement] = []
+        self.unset: dict[Name, tuple[list[kc.Statement], int]] = {}
+        """where variables without a value yet are declared"""
 
     @property
     def derivation(self) -> Derivation | None:
@@ -155,6 +157,8 @@ class Vectoriser:
                 lanes.steady[name] = (first, last)
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))
         value = None if init is None else lanes.broadcast(lanes.vectorise(init))
+        if init is None:
+            self.unset[name] = (self.out, len(self.out))
         self.out.append(kc.Declare(wide, value))
 
     def assign(self, variable: kc.Variable | kc.Register, exp: kc.Expression) -> None:
@@ -164,9 +168,20 @@ class Vectoriser:
             return
         target = replace(variable, type=lanes.wide(variable.type.scalar))
         value = lanes.broadcast(lanes.vectorise(exp))
+        if isinstance(target, kc.Variable):
+            self.set_first(target)
         if lanes.mask is not None:
             value = lanes.choose(lanes.mask, value, target)
         self.out.append(kc.Assign(target, value))
+
+    def set_first(self, target: kc.Variable) -> None:
+        """Zeros before the first value, if that is for active lanes only: selecting
+        reads the others."""
+        out, place = self.unset.pop(target.name, (self.out, None))
+        if place is not None and self.lanes.mask is not None:
+            scalar = target.type.scalar
+            zero = kc.Literal(0.0 if scalar.is_float else 0, kc.VectorType(scalar))
+            out[place] = kc.Declare(target, self.lanes.broadcast(zero))
 
     def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""
