@@ -2,8 +2,10 @@
 
     {x = 1.5f32, y = 2i32}   (1i32, true)   #circle 1.5f32   [{x = 1, y = 2}]   []
 
-They are read by their types, so that numbers need no suffix. In binary form a value is
-its leaves, one after the other, as Futhark's C libraries store opaque values.
+They are read by their types, so that numbers need no suffix. The text of a value of an
+abstract type has its leaves, with suffixes: `#<stack.t 2i64 [1.0f32, 0.0f32]>`. In
+binary form a value is its leaves, one after the other, as Futhark's C libraries store
+opaque values.
 """
 
 from __future__ import annotations
@@ -12,18 +14,21 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from minifut.values.binary import read_binary, write_binary
 from minifut.values.reader import read_next
 from minifut.values.structured import Described, Variant, close_value, grouped
 from minifut.values.text import Malformed, format_value, skip_space
 
 NAME = re.compile(rb"[A-Za-z_0-9][A-Za-z0-9_']*")
+WITH_PAYLOAD = re.compile(r"#[^<]\S* ")
 
 MakeOpaque = Callable[[Described, Sequence[Any]], Any]
 
 
 def format_structured(type_: Described, leaves: Sequence[Any]) -> str:
-    """The text of the value with these leaves; `#<type>` for what is opaque."""
+    """The text of the value with these leaves."""
     match type_.kind:
         case "array":
             return format_value(leaves[0])
@@ -40,9 +45,9 @@ def format_structured(type_: Described, leaves: Sequence[Any]) -> str:
         case "sum":
             chosen = type_.parts[int(leaves[0])]
             payload = _formatted(chosen, [leaves[slot] for slot in chosen.slots])
-            inside = (f"({t})" if t[0] == "#" and " " in t else t for t in payload)
+            inside = (f"({t})" if WITH_PAYLOAD.match(t) else t for t in payload)
             return " ".join((f"#{chosen.name}", *inside))
-    return f"#<{type_.text}>"
+    return f"#<{' '.join((type_.text, *map(format_value, map(np.asarray, leaves))))}>"
 
 
 def _formatted(type_: Described, leaves: Sequence[Any]) -> list[str]:
@@ -68,14 +73,14 @@ def read_structured(
         if type_.kind == "sum" and not int(leaves[0]) < len(type_.parts):
             raise Malformed(offset, f"no constructor has the number {leaves[0]}")
         return close_value(type_, leaves, opaque), offset
-    return _Reader(data).value(type_, offset)
+    return _Reader(data, opaque).value(type_, offset)
 
 
 class _Reader:
     """Reads a text by the types of what it holds."""
 
-    def __init__(self, data: bytes) -> None:
-        self.data = data
+    def __init__(self, data: bytes, opaque: MakeOpaque) -> None:
+        self.data, self.make_opaque = data, opaque
 
     def value(self, type_: Described, offset: int) -> tuple[Any, int]:
         offset = skip_space(self.data, offset)
@@ -97,8 +102,23 @@ class _Reader:
                 return dict(zip(names, values, strict=True)), offset
             case "sum":
                 return self.variant(type_, offset)
-        message = f"a value of the type {type_.text} has no text; give it in binary"
-        raise Malformed(offset, message)
+        return self.opaque(type_, offset)
+
+    def opaque(self, type_: Described, offset: int) -> tuple[Any, int]:
+        """What a run has printed for a value of that type."""
+        start = f"#<{type_.text}".encode()
+        if self.data[offset : offset + len(start)] != start:
+            message = (
+                f"a value of the type {type_.text} was expected, as a run prints it"
+            )
+            raise Malformed(offset, f"{message}: {start.decode()} ...>")
+        offset += len(start)
+        leaves = []
+        for _ in range(type_.count):
+            offset = skip_space(self.data, offset)
+            leaf, offset = read_next(self.data, offset, binary=False)
+            leaves.append(leaf)
+        return self.make_opaque(type_, leaves), self.mark(b">", offset)
 
     def mark(self, wanted: bytes, offset: int) -> int:
         """Past a bracket or a comma."""

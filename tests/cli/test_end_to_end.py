@@ -151,6 +151,12 @@ entry turn (s: #circle f32 | #rect f32 f32): (#circle f32 | #rect f32 f32) =
   match s case #circle r -> #rect r r case #rect a b -> #circle (a * b)
 entry make (x: i32): m.t = m.make x
 entry get (t: m.t): i32 = m.get t
+entry makes [n] (xs: [n]i32): [n]m.t = map m.make xs
+entry gets [n] (ts: [n]m.t): [n]i32 = map m.get ts
+entry named (n: i32): {n: i32, t: m.t} = {n, t = m.make n}
+entry taken (r: {n: i32, t: m.t}): i32 = r.n + m.get r.t
+entry some (x: i32): (#some m.t | #none) = #some (m.make x)
+entry of_some (s: #some m.t | #none): i32 = match s case #some t -> m.get t case #none -> 0
 """
 
 
@@ -167,7 +173,15 @@ def test_structured_values_are_given_and_shown(tmp_path: Path, backend: str) -> 
         (("[]", "2"), "[]"),
         (("-e", "turn", "#rect 2 3"), "#circle 6.0f32"),
         (("-e", "turn", "#circle 2f32"), "#rect 2.0f32 2.0f32"),
-        (("-e", "make", "7"), "#<m.t>"),
+        (("-e", "make", "7"), "#<m.t 7i32 true>"),
+        (("-e", "get", "#<m.t 7i32 true>"), "7i32"),
+        (("-e", "makes", "[7, 8]"), "#<[]m.t [7i32, 8i32] [true, true]>"),
+        (("-e", "gets", "#<[]m.t [7i32, 8i32] [true, true]>"), "[7i32, 8i32]"),
+        (("-e", "named", "7"), "{n = 7i32, t = #<m.t 7i32 true>}"),
+        (("-e", "taken", "{t = #<m.t 7i32 true>, n = 1}"), "8i32"),
+        (("-e", "some", "7"), "#some #<t 7i32 true>"),
+        (("-e", "of_some", "#some #<t 7i32 true>"), "7i32"),
+        (("-e", "of_some", "#none"), "0i32"),
     ):
         assert invoke(*run, *given).output == wanted + "\n"
     typed = CliRunner().invoke(main, list(map(str, run)), input="[{x=1,y=2}] 3f32")
@@ -187,7 +201,9 @@ def test_structured_values_are_given_and_shown(tmp_path: Path, backend: str) -> 
         (("-e", "turn", "#oval 1"), "byte 0: one of #circle f32 | #rect f32 f32"),
         (("-e", "turn", "#rect 1 (2"), "byte 10: ')' was expected"),
         (("[{x = 1, z = 2}]", "2"), "byte 9: a field was expected: y"),
-        (("-e", "get", "3"), "a value of the type m.t has no text"),
+        (("-e", "get", "3"), "a value of the type m.t was expected, as a run"),
+        (("-e", "get", "#<m.u 7i32 true>"), "a value of the type m.t was expected"),
+        (("-e", "get", "#<m.t 7i32>"), "a value was expected, not '>'"),
     ],
 )
 def test_wrong_structured_values(
