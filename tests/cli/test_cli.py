@@ -135,7 +135,10 @@ def test_run_with_several_results(file: str, tmp_path: Path) -> None:
         (["300i8", "[2.0]"], "300 is out of the range of i8"),
         (["1", "missing.npy"], "missing.npy: cannot be read: no such file"),
         (["-e", "both", "-o", "a.npy"], "-o is given 1 time, both has 2 results: give"),
-        (["-e", "use", "1"], "a value of the type t was expected, as a run prints it: #<t ...>"),
+        (
+            ["-e", "use", "1"],
+            "a value of the type t was expected, as a run prints it: #<t ...>",
+        ),
         (["-P", "tile", "1"], "not of the form NAME=INT"),
         (["--schedule", "tpu", "1"], "'tpu' is not one of"),
         (["--entyr", "main"], "--entry"),
