@@ -232,11 +232,10 @@ class ExpressionVectoriser(VectorOperations):
             number = self.choose(operand, one, zero)
             return kc.Cast(number, self.wide(target)) if target != I32 else number
         if target == BOOL:
-            zero = kc.Literal(0.0 if source.is_float else 0, kc.VectorType(source))
-            return self.compare("!=", operand, self.broadcast(zero))
+            return self.compare("!=", operand, self.zeros(source))
         if source.is_float and target.is_integer:
             type_ = self.wide(target)
-            nought = self.broadcast(kc.Literal(0.0, kc.VectorType(source)))
+            nought = self.zeros(source)
             taken: kc.Expression
             taken = kc.Call(f"convert_{_c_name(type_)}_sat", (operand,), type_)
             if target.kind == "uint":

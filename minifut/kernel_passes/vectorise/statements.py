@@ -177,11 +177,10 @@ class Vectoriser:
     def set_first(self, target: kc.Variable) -> None:
         """Zeros before the first value, if that is for active lanes only: selecting
         reads the others."""
-        out, place = self.unset.pop(target.name, (self.out, None))
-        if place is not None and self.lanes.mask is not None:
-            scalar = target.type.scalar
-            zero = kc.Literal(0.0 if scalar.is_float else 0, kc.VectorType(scalar))
-            out[place] = kc.Declare(target, self.lanes.broadcast(zero))
+        declared = self.unset.pop(target.name, None)
+        if declared is not None and self.lanes.mask is not None:
+            out, place = declared
+            out[place] = kc.Declare(target, self.lanes.zeros(target.type.scalar))
 
     def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""

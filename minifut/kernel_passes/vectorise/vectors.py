@@ -70,6 +70,11 @@ class VectorOperations:
         numbers = self.each(lambda n: kc.Literal(n, kc.VectorType(scalar)), scalar)
         return self.broadcast(first) + numbers
 
+    def zeros(self, scalar: ScalarType) -> kc.Expression:
+        """Zero in each lane."""
+        number = 0.0 if scalar.is_float else 0
+        return self.broadcast(kc.Literal(number, kc.VectorType(scalar)))
+
     # --- masks ------------------------------------------------------------------------
 
     def as_mask(self, compared: kc.Expression, bits: int) -> kc.Expression:

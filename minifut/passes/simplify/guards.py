@@ -19,7 +19,6 @@ from minifut.ir.core import Assert, Atom, Constant, If, Loop, Stm, WhileLoop
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import rename
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import NameSource
 
@@ -45,11 +44,11 @@ class EntryCondition:
     @property
     def is_certain(self) -> bool:
         """Whether the body runs in any case."""
-        known = self.width
-        value = known.as_constant if isinstance(known, Size) else None
-        if isinstance(known, Constant):
-            value = int(known.value)
-        return value is not None and value > 0
+        width = self.width
+        known = width.as_constant if isinstance(width, Size) else None
+        if isinstance(width, Constant):
+            known = int(width.value)
+        return known is not None and known > 0
 
     def misses(self, build: Builder) -> Atom:
         """Whether the body never runs."""
@@ -82,11 +81,11 @@ def guard_value(
     """What computes values, and zeros for a body that never runs."""
     if entry.is_certain:
         return [statement]
-    build = Builder(names, scope, statement.location, statement.attributes)
+    build = Builder(names, scope, statement.location)
     empty = build.nested()
     zeros = empty.finish(*[empty.zero(p.type) for p in statement.pattern])
-    then = build.nested()
-    values = then.finish(*then.let_many(rename(statement.exp, names)))
+    runs = Builder(names, scope, statement.location, statement.attributes)
+    values = runs.finish(*runs.let_many(statement.exp))
     guard = If(entry.misses(build), zeros, values)
-    build.append(replace(statement, exp=guard))
+    build.append(replace(statement, exp=guard, attributes=()))
     return build.statements
