@@ -8,13 +8,20 @@ whose names it gives as `znver3` and `generic`, without AVX-512:
     library    skylake-avx512    <16 x float> is passed in zmm0
 
 So every built-in function of 512 bits, such as `convert_float16`, gives wrong values or
-crashes the code generator. No option or variable of PoCL sets the target of kernels.
-Its description of the device has it, as two neighbours:
+crashes the code generator. With AVX2 alone both pass vectors in the same way, but LLVM
+inlines no function that may use an instruction (`ermsb` here) which its caller may not:
+
+    kernel     znver3            fma on vectors is a call, around which all registers
+    library    haswell           are saved
+    kernel     haswell           fma on vectors is one instruction
+
+No option or variable of PoCL sets the target of kernels. Its description of the device
+has it, as two neighbours:
 
     struct _cl_device_id { ...; char *llvm_target_triplet; char *llvm_cpu; ... }
 
-The second one is replaced by the library's. On a processor known to LLVM, both agree
-and nothing is changed.
+The second one is replaced by the library's. On processors of which LLVM knows all that
+the library may use, nothing is changed.
 """
 
 from __future__ import annotations
@@ -23,46 +30,72 @@ import ctypes
 import os
 import struct
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
+
+from minifut.immutables import immutable
 
 VERSION = "PoCL 3.0"
 TRIPLE = b"x86_64-unknown-linux-gnu"
-AVX512_INTS = 16
-"""ints in a native vector, by which PoCL reports that its library uses AVX-512"""
-AVX512_TARGET = "skylake-avx512"
-"""for which PoCL's library with AVX-512 was compiled"""
-WITHOUT_AVX512 = ("znver3", "generic")
-"""how LLVM 14 calls processors with AVX-512 that it does not know"""
+
+
+@immutable
+class Library:
+    """A library of PoCL: what it was compiled for, and how LLVM 14 calls processors
+    that run it but that miss some of its instructions in LLVM's opinion."""
+
+    target: str
+    processors: tuple[str, ...]
+
+
+AVX512 = Library("skylake-avx512", ("znver3", "generic"))
+AVX2 = Library("haswell", ("znver1", "znver2", "znver3", "generic"))
+LIBRARIES = {16: AVX512, 8: AVX2}
+"""by the ints in a native vector, by which PoCL reports what its library uses"""
+AVX2_FLAGS = {"avx2", "bmi2", "fma"}
+_texts = {
+    library.target: ctypes.create_string_buffer(library.target.encode())
+    for library in LIBRARIES.values()
+}
 LONGEST = 2048
 """bytes of the description of a device that are examined; it has more"""
-
-_target = ctypes.create_string_buffer(AVX512_TARGET.encode())
 
 
 def aligned_target(handle: Any, version: str) -> str:
     """Let kernels of a device of PoCL be compiled for what its library was compiled
     for. Gives that target; an empty text where PoCL's own choice stays."""
-    if VERSION not in version or handle.native_vector_width_int != AVX512_INTS:
+    library = LIBRARIES.get(handle.native_vector_width_int)
+    if VERSION not in version or library is None or not _has_avx2():
         return ""
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError:
         return ""
     try:
-        place = _place_of_target(memory, handle.int_ptr)
+        place = _place_of_target(memory, handle.int_ptr, library)
     finally:
         os.close(memory)
     if place is None:
         return ""
-    ctypes.c_void_p.from_address(place).value = ctypes.addressof(_target)
-    return AVX512_TARGET
+    ctypes.c_void_p.from_address(place).value = ctypes.addressof(_texts[library.target])
+    return library.target
 
 
-def _place_of_target(memory: int, start: int) -> int | None:
-    """The address of the pointer to the name of a processor without AVX-512."""
+def _has_avx2() -> bool:
+    """Whether the processor, whatever LLVM calls it, has what both libraries use."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text("ascii", "replace").splitlines()
+    except OSError:
+        return False
+    flags = next((line for line in lines if line.startswith("flags")), "")
+    return set(flags.split()) >= AVX2_FLAGS
+
+
+def _place_of_target(memory: int, start: int, library: Library) -> int | None:
+    """The address of the pointer to the name of one of the library's processors."""
     description = os.pread(memory, LONGEST, start)
     words = [word for (word,) in struct.iter_unpack("<Q", description)]
-    names = {name.encode() for name in (*WITHOUT_AVX512, AVX512_TARGET)}
+    names = {name.encode() for name in (*library.processors, library.target)}
     for number, (triple, name) in enumerate(pairwise(words)):
         if _text(memory, triple) == TRIPLE and _text(memory, name) in names:
             return start + 8 * (number + 1)

@@ -9,11 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from minifut.opencl.runtime import driver_target
 from minifut.opencl.runtime.driver_target import (
-    AVX512_INTS,
-    AVX512_TARGET,
+    LIBRARIES,
     TRIPLE,
     VERSION,
+    Library,
     aligned_target,
 )
 
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.skipif(
 class Description:
     """What PoCL knows about a device, with these texts."""
 
-    def __init__(self, *texts: bytes | None) -> None:
+    def __init__(self, *texts: bytes | None, ints: int = 16) -> None:
         self.texts = [
             None if t is None else ctypes.create_string_buffer(t) for t in texts
         ]
@@ -33,28 +34,47 @@ class Description:
         for number, text in enumerate(self.texts, 40):
             self.words[number] = 0 if text is None else ctypes.addressof(text)
         self.int_ptr = ctypes.addressof(self.words)
-        self.native_vector_width_int = AVX512_INTS
+        self.native_vector_width_int = ints
 
     def text(self, number: int) -> bytes:
         return ctypes.string_at(self.words[40 + number])
 
 
-@pytest.mark.parametrize("name", [b"znver3", b"generic", AVX512_TARGET.encode()])
-def test_the_target_of_the_library_replaces_one_without_avx512(name: bytes) -> None:
-    device = Description(b"pthread", None, TRIPLE, name, b"generic")
-    assert aligned_target(device, f"OpenCL 3.0 {VERSION}-rc2") == AVX512_TARGET
-    assert device.text(3) == AVX512_TARGET.encode()
+@pytest.fixture(autouse=True)
+def with_avx2(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver_target, "_has_avx2", lambda: True)
+
+
+CASES = [
+    (ints, library, name)
+    for ints, library in LIBRARIES.items()
+    for name in (*library.processors, library.target)
+]
+
+
+@pytest.mark.parametrize(("ints", "library", "name"), CASES)
+def test_the_target_of_the_library_replaces_one_that_misses_some_of_it(
+    ints: int, library: Library, name: str
+) -> None:
+    device = Description(b"pthread", None, TRIPLE, name.encode(), b"generic", ints=ints)
+    assert aligned_target(device, f"OpenCL 3.0 {VERSION}-rc2") == library.target
+    assert device.text(3) == library.target.encode()
     assert (device.text(2), device.text(4)) == (TRIPLE, b"generic")
 
 
-def test_other_devices_stay_as_they_are() -> None:
-    device = Description(TRIPLE, b"cascadelake", b"znver3")
+@pytest.mark.parametrize("ints", LIBRARIES)
+def test_other_devices_stay_as_they_are(
+    ints: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    device = Description(TRIPLE, b"cascadelake", b"znver3", ints=ints)
     assert aligned_target(device, VERSION) == ""
     assert device.text(1) == b"cascadelake" and device.text(2) == b"znver3"
-    device = Description(TRIPLE, b"znver3")
+    device = Description(TRIPLE, b"znver3", ints=ints)
     assert aligned_target(device, "OpenCL 3.0 PoCL 6.0") == ""
-    narrow = SimpleNamespace(int_ptr=device.int_ptr, native_vector_width_int=8)
+    narrow = SimpleNamespace(int_ptr=device.int_ptr, native_vector_width_int=4)
     assert aligned_target(narrow, VERSION) == ""
+    monkeypatch.setattr(driver_target, "_has_avx2", lambda: False)
+    assert aligned_target(device, VERSION) == ""
     assert device.text(1) == b"znver3"
 
 
