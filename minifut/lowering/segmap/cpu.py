@@ -28,6 +28,7 @@ from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
+from minifut.kernel_passes.end_tests import test_ends_of_range
 from minifut.kernel_passes.split_loop import split_loop
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
@@ -214,7 +215,7 @@ def points(
             holds = kc.Cast(phases.test(k, at), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
         test = kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True)
-        for statement in split_points(k, test) or (test,):
+        for statement in tested(k, test):
             k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
         with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
@@ -223,6 +224,13 @@ def points(
         with k.otherwise():
             k.emit(replace(loop, start=at_block, bound=end))
         k.assign(at_block, end)
+
+
+def tested(k: KernelBuilder, loop: kc.For) -> tuple[kc.Statement, ...]:
+    """A loop that tests the checks of a block, at the ends of the block if that is
+    enough."""
+    ends = rewritten(test_ends_of_range, loop, CodeContext(k)) or (loop,)
+    return change_loops(ends, lambda at: split_points(k, at) if at is loop else None)
 
 
 def clamped_first(
