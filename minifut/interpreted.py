@@ -23,6 +23,7 @@ from minifut.names import Name
 from minifut.program import EntryPoint, Program
 from minifut.recipe import Compile
 from minifut.signature import describe, value_type_of_text
+from minifut.values.argument_sizes import KnownSizes, check_sizes
 from minifut.values.foreign import NoView, numpy_view
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
@@ -61,11 +62,16 @@ def interpreted_program(
         def function(*arguments: Any, device: bool = False) -> Any:
             if device:
                 raise UsageError("the interpreter has no device to leave results on")
-            leaves: list[Any] = []
-            for parameter, argument in zip(entry.parameters, arguments, strict=True):
-                leaves += take_apart(parameter, argument)
+            opened: Leaves = []
+            try:
+                for parameter, given in zip(entry.parameters, arguments, strict=True):
+                    opened += take_apart(parameter, given)
+            except WrongValue as error:
+                raise ArgumentError(f"{entry.name}: {error}") from None
+            leaves = [leaf for leaf, _ in opened]
             if any(parameter.kind != "array" for parameter in entry.parameters):
                 leaves = _fitting(sized, leaves)
+            _check_sizes(entry.name, sized, leaves, [path for _, path in opened])
             results = iter(interpreter.run(entry.name, leaves))
             values = tuple(
                 close_value(r, [next(results) for _ in range(r.leaves)], _close_opaque)
@@ -159,16 +165,32 @@ class Opaques:
         return list(value.leaves)
 
 
-def take_apart(type_: EntryType, value: Any) -> list[Any]:
-    """The leaves of an argument. Raises `ArgumentError` if it is of another type."""
+def take_apart(type_: EntryType, value: Any) -> Leaves:
+    """The leaves of an argument, each with its place. Raises `ArgumentError` if it is
+    of another type."""
     if type_.kind == "array":
-        return [_checked(type_, value)]
-    return [leaf for leaf, _ in open_value(type_, value, type_.name, _open_opaque)]
+        return [(_checked(type_, value), type_.name)]
+    return open_value(type_, value, type_.name, _open_opaque)
+
+
+def _check_sizes(
+    entry: str, parameters: Sequence[Param], leaves: Sequence[Any], paths: Sequence[str]
+) -> None:
+    """Refuse arrays whose shapes do not agree."""
+    known: KnownSizes = {}
+    for parameter, leaf, path in zip(parameters, leaves, paths, strict=True):
+        wanted = [
+            s.as_constant if s.as_constant is not None else s.as_name
+            for s in shape_of(parameter.type)
+        ]
+        names = {s: s.base for s in wanted if isinstance(s, Name)}
+        check_sizes(entry, path, wanted, np.shape(leaf), known, names)
 
 
 def _open_opaque(type_: EntryType, value: Any, path: str) -> Leaves:
     if not isinstance(value, OpaqueValue) or value.type_text != type_.text:
-        raise WrongValue(path, f"an opaque value of type {type_.text}", value)
+        expected = f"a value of type {type_.text} that the interpreter made"
+        raise WrongValue(path, expected, value)
     return [(leaf, path) for leaf in value.leaves]
 
 

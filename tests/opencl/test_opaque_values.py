@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
 import minifut
 from minifut.errors import UsageError
+from minifut.opencl.runtime.opaque_values import Opaque
 
 pytestmark = pytest.mark.device
 
@@ -25,8 +28,13 @@ def test_a_value_of_another_program_is_refused() -> None:
     scalar, row, real = map(minifut.compile, (SCALAR, ROW, FLOAT))
     assert scalar.use(scalar.make(3)) == np.True_ == row.use(row.make(3))
     for program, other in ((scalar, row), (row, scalar), (scalar, real)):
-        with pytest.raises(UsageError, match="belongs to another program"):
+        with pytest.raises(UsageError, match=r"a value of type m\.t has .*, this one"):
             program.use(other.make(3))
+    again = pickle.loads(pickle.dumps(scalar.make(3)))
+    assert scalar.use(again)
+    other = Opaque(again.text, again.leaves, "another", again.types)
+    with pytest.raises(UsageError, match=r"m\.t belongs to another program; give"):
+        scalar.use(other)
 
 
 KEPT = """
@@ -53,6 +61,17 @@ def test_arrays_out_of_a_value_do_not_share_its_memory(device: bool) -> None:
     for array in (program.get(value, device=device), row):
         array[:] = np.float32(99)
     assert program.get(again).tolist() == program.get(value).tolist() == [0, 2, 4, 6]
+
+
+def test_values_are_pickled_with_their_arrays() -> None:
+    program = minifut.compile(KEPT)
+    value = program.make(np.arange(4, dtype=np.float32))
+    once = pickle.loads(pickle.dumps(value))
+    for came in (once, pickle.loads(pickle.dumps(once))):
+        assert program.get(came).tolist() == [0, 2, 4, 6]
+    again, row = program.both(once)
+    row[:] = 99
+    assert program.get(once).tolist() == program.get(again).tolist() == [0, 2, 4, 6]
 
 
 LIFTED = """

@@ -17,9 +17,10 @@ from minifut.errors import ArgumentError, UsageError, counted
 from minifut.immutables import immutable
 from minifut.opencl.runtime import arrays
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, Value
-from minifut.opencl.runtime.opaque_values import Opaque, fits
+from minifut.opencl.runtime.opaque_values import Opaque, fits, parts_of, shown_parts
 from minifut.opencl.runtime.pool import PoolBlock
 from minifut.suggestions import nearest_or_all
+from minifut.values.argument_sizes import KnownSizes, check_sizes
 from minifut.values.foreign import NoView, astype_hint, numpy_view, scalar_of
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
@@ -27,8 +28,7 @@ from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
 
-SizeArguments = dict[str, tuple[int, str]]
-"""a size's value and the argument that gave it"""
+_NO_ARRAYS = (str, int, float, np.generic, Opaque)
 
 
 class Converter:
@@ -54,7 +54,7 @@ class Converter:
                 f"{entry.name} takes {counted(len(entry.parameters), 'argument')} "
                 f"({names}), got {len(arguments)}"
             )
-        sizes: SizeArguments = {}
+        sizes: KnownSizes = {}
         leaves: list[Any] = []
         for parameter, plain, given in zip(
             entry.parameters, self._plain, arguments, strict=True
@@ -75,7 +75,7 @@ class Converter:
         return found + leaves
 
     def _open(
-        self, value: Value, given: Any, sizes: SizeArguments, leaves: list[Any]
+        self, value: Value, given: Any, sizes: KnownSizes, leaves: list[Any]
     ) -> None:
         """The leaves of a value that is no array of scalars."""
 
@@ -96,7 +96,7 @@ class Converter:
                 part = Value(path, _text(leaf), (leaf,), value.unique)
                 leaves.append(self._leaf(part, leaf, inner, path, sizes))
 
-    def _fill_blanks(self, leaves: list[Any], sizes: SizeArguments) -> None:
+    def _fill_blanks(self, leaves: list[Any], sizes: KnownSizes) -> None:
         """Zeros for leaves that nothing examines, now that all sizes are known."""
         for place, pending in enumerate(leaves):
             if not isinstance(pending, _Pending):
@@ -113,14 +113,17 @@ class Converter:
             leaves[place] = self.session.upload(np.zeros(shape, dtype))
 
     def _open_opaque(
-        self, value: Value, given: Any, path: str, sizes: SizeArguments
+        self, value: Value, given: Any, path: str, sizes: KnownSizes
     ) -> list[Any]:
         if not isinstance(given, Opaque) or given.text != value.text:
             self._wrong(path, given, f"an opaque value of type {value.text}")
         if given.program != self.program or not fits(value.leaves, given):
+            wanted, came = parts_of(value.leaves), shown_parts(given)
+            why = f"has {wanted}, this one {came}"
+            why = why if came != wanted else "belongs to another program"
             raise ArgumentError(
-                f"{self.entry.name}: argument {path}: the opaque value belongs to "
-                "another program"
+                f"{self.entry.name}: argument {path}: a value of type {value.text} "
+                f"{why}; give one that this program made"
             )
         leaves = []
         for leaf, inner in zip(value.leaves, given.leaves, strict=True):
@@ -129,7 +132,9 @@ class Converter:
                 continue
             block, shape = inner
             self._check_shape(leaf, shape, path, sizes)
-            if value.unique:
+            if isinstance(block, np.ndarray):
+                block = arrays.block_of_array(self.session, block, value.unique)
+            elif value.unique:
                 nbytes = DTYPES[leaf.type].itemsize * int(np.prod(shape, dtype=int))
                 copy = self.session.pool.allocate(nbytes)
                 self.session.copy(copy, 0, block, 0, nbytes)
@@ -138,7 +143,7 @@ class Converter:
         return leaves
 
     def _leaf(
-        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: SizeArguments
+        self, value: Value, leaf: EntryLeaf, given: Any, path: str, sizes: KnownSizes
     ) -> Any:
         dtype = DTYPES[leaf.type]
         if leaf.shape is None:
@@ -163,7 +168,7 @@ class Converter:
         self, value: Value, given: Any, dtype: np.dtype, path: str
     ) -> np.ndarray:
         if not isinstance(given, list | tuple | range):
-            if isinstance(given, str | int | float | np.generic | Opaque):
+            if given is None or isinstance(given, _NO_ARRAYS):
                 text = "; use text.encode() for bytes" if isinstance(given, str) else ""
                 self._wrong(path, given, f"an array ({value.text})", text)
             try:
@@ -217,26 +222,10 @@ class Converter:
             )
 
     def _check_shape(
-        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: SizeArguments
+        self, leaf: EntryLeaf, shape: tuple[int, ...], path: str, sizes: KnownSizes
     ) -> None:
         assert leaf.shape is not None
-        for dimension, wanted in enumerate(leaf.shape):
-            came = shape[dimension]
-            if wanted.__class__ is str:
-                known = sizes.get(wanted)
-                if known is None:
-                    sizes[wanted] = (came, path)
-                elif known[0] != came:
-                    raise ArgumentError(
-                        f"{self.entry.name}: argument {path}: dimension {dimension} "
-                        f"must be {known[0]} ({wanted}, from argument {known[1]}), "
-                        f"got {came}"
-                    )
-            elif wanted is not None and wanted != came:
-                raise ArgumentError(
-                    f"{self.entry.name}: argument {path}: dimension {dimension} must "
-                    f"be {wanted}, got {came}"
-                )
+        check_sizes(self.entry.name, path, leaf.shape, shape, sizes)
 
     def _scalar(self, value: Value, dtype: np.dtype, given: Any, path: str) -> Any:
         if not isinstance(given, int | float | np.generic):
@@ -380,7 +369,7 @@ def describe(given: Any) -> str:
         return f"an array of {given.dtype} of shape {given.shape}"
     if isinstance(given, np.generic):
         return f"{given!r}"
-    if isinstance(given, bool | int | float):
+    if given is None or isinstance(given, bool | int | float):
         return f"{given!r}"
     text = repr(given)
     return f"{type(given).__name__} {text}" if len(text) <= 40 else type(given).__name__

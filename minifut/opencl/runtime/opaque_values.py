@@ -14,21 +14,61 @@ import numpy as np
 from minifut.immutables import immutable
 from minifut.opencl.runtime.describe import DTYPES, EntryLeaf
 from minifut.opencl.runtime.queue import Session
+from minifut.values.types import element_name
 
 
 @immutable
 class Opaque:
     """A value whose structure only its program defines; it can be given back to
-    that."""
+    that, also after it was pickled."""
 
     text: str
     leaves: tuple[Any, ...]
+    """scalars, and of each array its block and its shape; where the value was
+    pickled, an array of NumPy is in the place of the block"""
     program: str
     types: tuple[str, ...]
     """NumPy's types of the leaves' elements"""
 
     def __repr__(self) -> str:
         return f"<opaque {self.text}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        found = (
+            (copied, copied.shape) if isinstance(kept, tuple) else kept
+            for kept, copied in zip(self.leaves, self.arrays(), strict=True)
+        )
+        return Opaque, (self.text, tuple(found), self.program, self.types)
+
+    def arrays(self) -> list[Any]:
+        """Copies of the leaves for the host."""
+        found: list[Any] = []
+        for dtype, kept in zip(self.types, self.leaves, strict=True):
+            if not isinstance(kept, tuple):
+                found.append(np.dtype(dtype).type(kept))
+                continue
+            block, shape = kept
+            if isinstance(block, np.ndarray):
+                found.append(block.copy())
+                continue
+            array = np.empty(shape, dtype)
+            session = block.pool.session
+            with session.lock:
+                session.fetch(block, 0, array)
+            found.append(array)
+        return found
+
+
+def parts_of(leaves: tuple[EntryLeaf, ...]) -> str:
+    """What a value with these leaves consists of: `i64, []f32`."""
+    return ", ".join("[]" * len(leaf.shape or ()) + leaf.type for leaf in leaves)
+
+
+def shown_parts(given: Opaque) -> str:
+    """What a value consists of."""
+    ranks = (len(kept[1]) if isinstance(kept, tuple) else 0 for kept in given.leaves)
+    names = (element_name(np.dtype(type_)) or type_ for type_ in given.types)
+    return ", ".join("[]" * rank + n for rank, n in zip(ranks, names, strict=True))
 
 
 def fits(leaves: tuple[EntryLeaf, ...], given: Opaque) -> bool:
@@ -68,13 +108,5 @@ class DeviceOpaques:
 
     def leaves(self, value: Any) -> list[Any]:
         """Copies of the value's leaves."""
-        found: list[Any] = []
-        for dtype, kept in zip(value.types, value.leaves, strict=True):
-            if isinstance(kept, tuple):
-                block, shape = kept
-                array = np.empty(shape, dtype)
-                self._session.fetch(block, 0, array)
-                found.append(array)
-            else:
-                found.append(np.dtype(dtype).type(kept))
+        found: list[Any] = value.arrays()
         return found
