@@ -114,6 +114,7 @@ def _compiled(
     backend: str,
     max_memory: int | None,
 ) -> Program:
+    import re
     from collections.abc import Mapping
     from os.path import exists
     from pathlib import Path
@@ -134,6 +135,9 @@ def _compiled(
     )
     if is_text and exists(path_or_source):
         raise UsageError(f"{path_or_source}: the path of a program ends in .fut")
+    if is_text and re.fullmatch(r"\w[\w./\\~-]*", str(path_or_source)):
+        message = "neither the path of a program, which ends in .fut, nor its text"
+        raise UsageError(f"{path_or_source}: {message}")
     if is_text:
         source = Source("<text>", str(path_or_source))
     else:

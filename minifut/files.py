@@ -172,6 +172,8 @@ def _mode(target: Path) -> int:
         if not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         return target.stat().st_mode & 0o7777
+    if not target.parent.exists():
+        raise FileNotFoundError(errno.ENOENT, "its folder does not exist")
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask

@@ -280,7 +280,7 @@ class Program:
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})
         hint = "" if entries else "; those of a program begin with `entry`, not `def`"
-        raise AttributeError(unknown("entry point", name, entries) + hint)
+        raise AttributeError(unknown("entry point", name, entries, dir(Program)) + hint)
 
     def __getitem__(self, name: str) -> EntryPoint:
         return self.entry(name)
@@ -326,12 +326,12 @@ class Program:
     def to_device(self, array: Any) -> Any:
         """The array in the device's memory: an argument that no call transfers again.
         Raises `UsageError` where there is no device, or the value is no array."""
-        from minifut.values.foreign import NoView, numpy_view
+        from minifut.values.foreign import NoView, elements_view
 
         if self._upload is None:
             raise UsageError(f"{self.description} has no device memory")
         try:
-            return self._upload(numpy_view(array))
+            return self._upload(elements_view(array))
         except NoView as reason:
             raise UsageError(f"to_device: {reason}") from None
         except ForkedError:

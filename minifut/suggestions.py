@@ -36,9 +36,14 @@ def nearest_or_all(name: str, known: Iterable[str]) -> str:
     return nearest(name, names, 0.4) or listed
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> str:
-    """The message for a name that does not exist, with the nearest one that does."""
-    return f"there is no {what} '{name}'; {nearest_or_all(name, known)}"
+def unknown(
+    what: str, name: str, known: Iterable[str], others: Iterable[str] = ()
+) -> str:
+    """The message for a name that does not exist, with the nearest one that does;
+    `others` are of another kind, and meant only where they are very like it."""
+    known = list(known)
+    close = nearest(name, [*known, *others], 0.8)
+    return f"there is no {what} '{name}'; {close or nearest_or_all(name, known)}"
 
 
 def check_names(given: Iterable[str], known: Iterable[str]) -> None:

@@ -252,6 +252,9 @@ def test_no_entry_points_and_no_source() -> None:
             minifut.compile(wrong)  # type: ignore[arg-type]
     with pytest.raises(minifut.UsageError, match="path of a program ends in"):
         minifut.compile(".")
+    for word in ("matmul", "data/matmul.txt", r"data\matmul.txt"):
+        with pytest.raises(minifut.UsageError, match=r"which ends in \.fut, nor its"):
+            minifut.compile(word)
 
 
 def test_no_backend_loses_a_mask(program: minifut.Program) -> None:
@@ -346,54 +349,3 @@ def test_errors_show_no_internals() -> None:
 
 def test_the_version_is_exported() -> None:
     assert minifut.__version__.count(".") == 2
-
-
-# --- mistakes -------------------------------------------------------------------------
-
-
-MISTAKES = {
-    r"params is a dict of numbers by parameters, got \[1\]": lambda p: minifut.compile(
-        SOURCE,
-        params=[1],  # type: ignore[arg-type]
-    ),
-    "there is no entry point '0'": lambda p: p[0],
-    r"device=True leaves results .* got 'gpu'": lambda p: p.rows([[1]], device="gpu"),
-    "rows: 1 argument expected": lambda p: p.rows(),
-    r"call 0 is of type ndarray; .* autotune\(\[\(xs, k\)\]\)": lambda p: p.autotune(
-        [XS], "axpy"
-    ),
-    "runs from 1 on": lambda p: p.autotune([(2.0, XS, XS)], "axpy", runs=0),
-    r"axpy: give a tuple \(x,\), no ndarray": lambda p: p.axpy.jvp(XS, XS),
-}
-
-
-@pytest.mark.device
-@pytest.mark.parametrize("message", MISTAKES)
-def test_mistakes_are_answered_with_what_to_do(
-    on_device: minifut.Program, message: str
-) -> None:
-    with pytest.raises(minifut.UsageError, match=message):
-        MISTAKES[message](on_device)
-
-
-@pytest.mark.device
-def test_device_arrays_arrive_as_arrays_of_numpy(on_device: minifut.Program) -> None:
-    again = pickle.loads(pickle.dumps(on_device.to_device(XS)))
-    assert type(again) is np.ndarray and again.tolist() == XS.tolist()
-
-
-@pytest.mark.parametrize("extra", ["dask", "jax", "torch"])
-def test_extras_that_are_not_installed_are_named(extra: str) -> None:
-    code = f"import sys; sys.modules['{extra}'] = None\nimport minifut.{extra}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert f"pip install 'minifut[{extra}]'" in done.stderr
-
-
-@pytest.mark.device
-def test_exceptions_are_those_of_python_too() -> None:
-    program = minifut.compile("entry at (xs: []f32) (i: i64): f32 = xs[i]")
-    with pytest.raises(ValueError, match="out of bounds") as failure:
-        program.at(XS, 9)
-    assert isinstance(failure.value, minifut.ProgramError)
-    assert issubclass(minifut.CompileError, ValueError)
-    assert issubclass(minifut.ArgumentError, TypeError)

@@ -108,6 +108,8 @@ def chosen_entry(program: Program, name: str) -> EntryPoint:
     try:
         return program.entry(name)
     except UsageError as error:
+        if str(error).endswith("?"):
+            raise
         hint = "name one with -e" if program.entries else "begin one with `entry`"
         raise UsageError(f"{error}; {hint}") from None
 

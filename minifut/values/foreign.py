@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from minifut.values.types import element_name
+
 
 class NoView(Exception):
     """The value is no array that can be read as it is; the message says why, and what
@@ -37,6 +39,18 @@ def numpy_view(value: Any) -> np.ndarray:
         if is_tensor(value) and "unsupported ScalarType" in reason:
             reason += "; use .to(torch.float32)"
         raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
+
+
+def elements_view(value: Any) -> np.ndarray:
+    """The same of elements that Futhark has, in the machine's order of bytes. Raises
+    `NoView`."""
+    array = numpy_view(value)
+    if element_name(array.dtype) is not None:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.names:
+        fields = ", ".join(map(repr, array.dtype.names))
+        raise NoView(f"a structured array has several: give each of {fields} alone")
+    raise NoView(f"NumPy's {array.dtype} is not an element type of Futhark")
 
 
 def scalar_of(value: Any) -> Any:

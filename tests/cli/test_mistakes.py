@@ -67,6 +67,7 @@ def test_wrong_values(file: str, entry: str, args: list[str], message: str) -> N
             ["1", "2"],
             "no entry point 'main'; there are: add, count, square, triple; na",
         ),
+        (["-e", "trple", "1"], "no entry point 'trple'; did you mean 'triple'?\n"),
         (["-e", "triple", "data.csv"], "'data.csv' (there is no such file either)"),
         (["-e", "triple", "xs.npz"], "np.save(name, archive[name])"),
         (["-e", "triple", "xs.npy"], "use .astype(np.uint8) before the array is saved"),
@@ -278,6 +279,10 @@ def test_what_cannot_be_written_is_reported_before_the_work(
     ):
         result = invoke(*args)
         assert result.exit_code == 2 and "cannot be written" in result.stderr
+    missing = ("run", file, "-e", "count", "3", "-o", tmp_path / "no" / "x.npy")
+    assert "x.npy: cannot be written: its folder does not exist" in (
+        invoke(*missing).stderr
+    )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.fut", "values"]
 
 

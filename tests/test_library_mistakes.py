@@ -1,0 +1,99 @@
+"""Mistakes of those who call programs, and what they are told."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import minifut
+
+SOURCE = """
+entry axpy [n] (a: f32) (xs: [n]f32) (ys: [n]f32): [n]f32 = map2 (\\x y -> a*x + y) xs ys
+entry rows [n][m] (xss: [n][m]i32): [n]i32 = map (reduce (+) 0) xss
+"""
+XS = np.arange(4, dtype=np.float32)
+
+
+@pytest.fixture(scope="module")
+def on_device() -> minifut.Program:
+    return minifut.compile(SOURCE)
+
+
+MISTAKES = {
+    r"params is a dict of numbers by parameters, got \[1\]": lambda p: minifut.compile(
+        SOURCE,
+        params=[1],  # type: ignore[arg-type]
+    ),
+    "there is no entry point '0'": lambda p: p[0],
+    "there is no entry point 'axpi'; did you mean 'axpy'": lambda p: p["axpi"],
+    r"rows: argument xss: expected an array .*, got None$": lambda p: p.rows(None),
+    "to_device: NumPy's object is not an element": lambda p: p.to_device(
+        np.array([object()])
+    ),
+    "to_device: NumPy's complex128 is not": lambda p: p.to_device(np.ones(1, complex)),
+    "to_device: NumPy's <U1 is not": lambda p: p.to_device(np.array(["a"])),
+    "to_device: a structured array .* give each of 'x', 'y'": lambda p: p.to_device(
+        np.zeros(2, [("x", "f4"), ("y", "f4")])
+    ),
+    r"device=True leaves results .* got 'gpu'": lambda p: p.rows([[1]], device="gpu"),
+    "rows: 1 argument expected": lambda p: p.rows(),
+    r"call 0 is of type ndarray; .* autotune\(\[\(xs, k\)\]\)": lambda p: p.autotune(
+        [XS], "axpy"
+    ),
+    "runs from 1 on": lambda p: p.autotune([(2.0, XS, XS)], "axpy", runs=0),
+    r"axpy: give a tuple \(x,\), no ndarray": lambda p: p.axpy.jvp(XS, XS),
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("message", MISTAKES)
+def test_mistakes_are_answered_with_what_to_do(
+    on_device: minifut.Program, message: str
+) -> None:
+    with pytest.raises(minifut.UsageError, match=message):
+        MISTAKES[message](on_device)
+
+
+@pytest.mark.device
+def test_attributes_that_are_misspelt_are_named(on_device: minifut.Program) -> None:
+    for wrong, meant in (
+        ("kernel", "kernels"),
+        ("rwos", "rows"),
+        ("warmup", "warm_up"),
+    ):
+        with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
+            getattr(on_device, wrong)
+
+
+@pytest.mark.device
+def test_bytes_are_swapped_on_the_way_to_the_device(on_device: minifut.Program) -> None:
+    xs = on_device.to_device(XS.astype(">f4"))
+    assert xs.dtype == np.float32
+    assert np.array_equal(on_device.axpy(2.0, xs, xs), 3 * XS)
+
+
+@pytest.mark.device
+def test_device_arrays_arrive_as_arrays_of_numpy(on_device: minifut.Program) -> None:
+    again = pickle.loads(pickle.dumps(on_device.to_device(XS)))
+    assert type(again) is np.ndarray and again.tolist() == XS.tolist()
+
+
+@pytest.mark.parametrize("extra", ["dask", "jax", "torch"])
+def test_extras_that_are_not_installed_are_named(extra: str) -> None:
+    code = f"import sys; sys.modules['{extra}'] = None\nimport minifut.{extra}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert f"pip install 'minifut[{extra}]'" in done.stderr
+
+
+@pytest.mark.device
+def test_exceptions_are_those_of_python_too() -> None:
+    program = minifut.compile("entry at (xs: []f32) (i: i64): f32 = xs[i]")
+    with pytest.raises(ValueError, match="out of bounds") as failure:
+        program.at(XS, 9)
+    assert isinstance(failure.value, minifut.ProgramError)
+    assert issubclass(minifut.CompileError, ValueError)
+    assert issubclass(minifut.ArgumentError, TypeError)
