@@ -27,8 +27,8 @@ from minifut.passes.differentiate.reverse.hist import (
     vjp_hist_interchange,
     vjp_split_hist,
 )
+from minifut.passes.differentiate.reverse.hist_affine import vjp_hist_affine
 from minifut.passes.differentiate.reverse.hist_chunks import vjp_hist_chunks
-from minifut.passes.differentiate.reverse.hist_loop import vjp_hist
 from minifut.passes.differentiate.reverse.hist_special import (
     vjp_hist_add,
     vjp_hist_extreme,
@@ -100,8 +100,8 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
         vjp_hist_interchange,
         vjp_hist_extreme,
         vjp_hist_mul,
+        vjp_hist_affine,
         vjp_hist_chunks,
-        vjp_hist,
     ),
     WithAcc: (vjp_with_acc,),
 }

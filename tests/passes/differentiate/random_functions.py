@@ -133,6 +133,11 @@ class Maker:
                 f"reduce_by_index (copy {v}) {operator} {neutral}"
                 f" {self.places(-1, SIZE + 1)} {self.squashed(w)}"
             ),
+            lambda: self.squashed(
+                f"flatten (reduce_by_index_2d (unflatten (copy {v} :> [2 * 2]f64))"
+                f" {operator} {neutral} (zip {self.places(-1, 3)} {self.places(0, 2)})"
+                f" {self.squashed(w)}) :> [{SIZE}]f64"
+            ),
             lambda: f"(copy {v} with [{self.place()}] = {x})",
             lambda: f"reverse {v}",
             lambda: f"rotate 1 {v}",

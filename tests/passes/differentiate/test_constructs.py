@@ -183,20 +183,73 @@ def test_more_rounds_than_their_bound_are_an_error() -> None:
         interpreter.run("main", [1.0])
 
 
-PAIRS = """
-def f [n] (xs: [n]f64, ys: [n]f64, d: [3]f64) =
+@pytest.mark.parametrize(
+    "operator, zero",
+    [
+        ("a + b + a * b", -1),
+        ("a + b - 2 * a * b", 0.5),
+        ("a + b + (a * b) / d[1]", -2),
+        ("a + b - f64.cos 0 * (b * a)", 1),
+        ("a + b - d[0]", 0),
+    ],
+)
+def test_of_histograms_by_an_affine_operator(operator: str, zero: float) -> None:
+    text = f"""
+def f [n] (xs: [n]f64, d: [4]f64) =
+  let op a b = let d = [1, 2] in {operator}
+  let ne = let d = [0, 0] in {"d[0]" if "- d" not in operator else "1"}
+  in reduce_by_index (copy d) op ne [0, 0, 1, 1, 2, 7, 2, 3, 3] (xs :> [9]f64)"""
+    xs = np.array([zero, 0.25, zero, zero, 0.75, 0.3, -0.4, 0.7, 1.3])
+    for start in ([0.2, -0.3, 0.6, 0.9], [0.2, zero, zero, zero]):
+        check(text, ["[n]f64", "[4]f64"], [xs, np.array(start)], "[n]")
+
+
+IN_CHUNKS = {
+    "pairs": """
   let op (a, b) (c, d) = (a * c, b * c + a * d)
-  let bins = map (\\i -> (i * 7) % 5 - 1) (iota n)
   let (a, b) = unzip (reduce_by_index (zip d (map (* 2) d)) op (1, 0) bins (zip xs ys))
-  in map2 (\\a b -> a + f64.sin b) a b
-"""
+  in map2 (\\a b -> a + f64.sin b) a b""",
+    "two dimensions": """
+  let op a b = f64.log (f64.exp a + f64.exp b)
+  let places = map2 (\\i j -> (i, (j * 3) % 4 - 1)) bins (iota n)
+  in flatten (reduce_by_index_2d [d, map (* 2) d] op (-100) places xs)""",
+    "arrays": """
+  let op (a: [2]f64) (b: [2]f64) = [a[0] * b[0], a[1] * b[0] + a[0] * b[1]]
+  let values = map2 (\\x y -> [x, y]) xs ys
+  in map f64.sum (reduce_by_index (map (\\x -> [x, x * x]) d) op [1, 0] bins values)""",
+    "arrays in two dimensions": """
+  let op [k] (a: [k]f64, x: f64) (b: [k]f64, y: f64) =
+    (map2 (\\p q -> p * y + q * x) a b, x * y)
+  let values = map2 (\\x y -> ([x * y, x, y], y)) xs ys
+  let places = map2 (\\i j -> (i % 2, (j * 3) % 4 - 1)) bins (iota n)
+  let start = replicate 2 (map (\\x -> ([x, x + 1, x * x], x)) d)
+  in map (\\(a, b) -> f64.sum a * b)
+         (flatten (reduce_by_index_2d start op ([0, 0, 0], 1) places values))""",
+    "an affine operator in two dimensions": """
+  let op a b = a + b - 0.5 * a * b
+  let places = map2 (\\i j -> (i, (j * 3) % 4 - 1)) bins (iota n)
+  in flatten (reduce_by_index_2d [d, map (* 2) d] op 0 places xs)""",
+    "an operator of a parameter": """
+  let op a b = f64.sin d[0] * a * b + a + b
+  in reduce_by_index (copy d) op 0 bins (map2 (*) xs ys)""",
+    "rows": """
+  let op a b = f64.log (f64.exp a + f64.exp b)
+  let values = map2 (\\x y -> [x, y]) xs ys
+  in flatten (reduce_by_index (map (\\x -> [x, x * x]) d) (map2 op) [-100, -100] bins
+                              values)""",
+}
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 20])
-def test_of_histograms_in_chunks(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("text", IN_CHUNKS.values(), ids=IN_CHUNKS)
+def test_of_histograms_in_chunks(
+    text: str, n: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hist_chunks, "SHORTEST", 0)
     monkeypatch.setattr(hist_chunks, "FOR_EACH_BIN", 1)
     random = np.random.default_rng(n)
     shapes = n, n, 3
     arguments = [random.uniform(0.5, 1.5, shape) for shape in shapes]
-    check(PAIRS, ["[n]f64", "[n]f64", "[3]f64"], arguments, "[n]")
+    head = "def f [n] (xs: [n]f64, ys: [n]f64, d: [3]f64) =\n"
+    bins = "  let bins = map (\\i -> (i * 7) % 5 - 1) (iota n)"
+    check(head + bins + text, ["[n]f64", "[n]f64", "[3]f64"], arguments, "[n]")

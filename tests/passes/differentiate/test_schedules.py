@@ -47,6 +47,16 @@ FUNCTIONS = {
         "[n]",
         ((20_000,), (3,)),
     ),
+    "histogram of arrays in chunks": (
+        "def f [n] (xs: [n]f64, ys: [3]f64) = let op (a: [2]f64) (b: [2]f64) ="
+        " [a[0] * b[0], a[1] * b[0] + a[0] * b[1]]"
+        " let places = map (\\i -> ((i * 7) % 5 - 1, (i * 3) % 4)) (iota n)"
+        " in flatten_3d (reduce_by_index_2d (replicate 3 (map (\\y -> [y, y]) ys)) op"
+        " [1, 0] places (map (\\x -> [1 + 1e-3 * x, x]) xs))",
+        ("[n]f64", "[3]f64"),
+        "[n]",
+        ((20_000,), (3,)),
+    ),
     "updates": (
         "def f [n][k] (xs: [n]f64, ys: [k]f64) = intrinsics.hist_stream (copy ys) (+) 0"
         " (\\(acc: *intrinsics.acc ([k]f64)) i -> loop acc for j < 3 do"

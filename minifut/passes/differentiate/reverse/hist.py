@@ -3,7 +3,8 @@ r"""Adjoints of histograms, by what the operator is, as those of reductions.
 +          each value gets the adjoint of its bin
 min max    the value that is in the bin
 *          the product of all others in the bin; zeros are counted
-others     loops over chunks of values, or over all (`hist_chunks`, `hist_loop`)
+affine     products of derivatives (`hist_affine`)
+others     loops over chunks of values (`hist_chunks`)
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from minifut.ir import core
 from minifut.ir.builder import Builder, constant, i64
-from minifut.ir.core import Stm
+from minifut.ir.core import Atom, Stm
 from minifut.ir.soacs import Hist, HistOp, map_
 from minifut.ir.types import I64, ScalarType, row_type
 from minifut.names import Name
@@ -193,7 +193,7 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 
 def elementwise(
-    build: Builder, make: Callable[..., Name], arrays: tuple[Name, ...]
+    build: Builder, make: Callable[..., Atom], arrays: tuple[Name, ...]
 ) -> Name:
     """A function of scalars on each element of arrays of one shape."""
     types = [row_type(build.type(array)) for array in arrays]
@@ -296,8 +296,26 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     if scalar_operator(operator.operator) != "mul" or not isinstance(type_, ScalarType):
         return None
     (result,), (destination,) = statement.pattern, operator.destinations
-    *bins, values = exp.arrays
     build = sweep.builder(statement)
+    nonzero, zeros = products(build, exp, destination, exp.arrays[-1])
+    build.bind((result,), core.Copy(elementwise(build, product_of, (nonzero, zeros))))
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if isinstance(adjoint, Name):
+            given = (exp.arrays[-1], destination)
+            add_others(build, adjoints, exp, given, (nonzero, zeros, adjoint))
+
+    return Reversed(tuple(build.statements), back)
+
+
+def products(
+    build: Builder, exp: Hist, destination: Name, values: Name
+) -> tuple[Name, Name]:
+    """For each bin the product of the factors that are not 0, and how many are."""
+    (operator,) = exp.operators
+    type_ = row_type(build.type(values))
+    assert isinstance(type_, ScalarType)
 
     def kept(inner: Builder, x: Name) -> Name:
         return factor(inner, x)[0]
@@ -311,32 +329,37 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             elementwise(build, kept, (destination,)),
             elementwise(build, zero_of, (destination,)),
         ),
-        (operator.neutral[0], i64(0)),
+        (constant(1, type_), i64(0)),
         product_operator(build, type_),
     )
     factors = elementwise(build, kept, (values,))
     counts = elementwise(build, zero_of, (values,))
-    arrays = (*bins, factors, counts)
+    arrays = (*exp.arrays[:-1], factors, counts)
     nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
-    build.bind((result,), core.Copy(elementwise(build, product_of, (nonzero, zeros))))
+    return nonzero, zeros
 
-    def back(build: Builder, adjoints: Adjoints) -> None:
-        adjoint = adjoints.of(result.name)
-        if not isinstance(adjoint, Name):
-            return
 
-        def others(inner: Builder, x: Name, p: Name, n: Name, part: Name) -> Name:
-            return inner.mul(product_of_others(inner, x, p, n), part)
+def add_others(
+    build: Builder,
+    adjoints: Adjoints,
+    exp: Hist,
+    factors: tuple[Name, Name],
+    of_bins: tuple[Name, Name, Name],
+) -> None:
+    """Contribute the product of all other factors in the bin, times its adjoint, to a
+    value and to a destination; `factors`: theirs, `of_bins`: see `products`, and the
+    adjoint."""
 
-        if values in sweep.activity:
-            parts = [
-                gather(build, array, bins, exp.width)
-                for array in (nonzero, zeros, adjoint)
-            ]
-            own = elementwise(build, others, (values, *parts))
-            adjoints.add(build, values, own)
-        if destination in sweep.activity:
-            given = (destination, nonzero, zeros, adjoint)
-            adjoints.add(build, destination, elementwise(build, others, given))
+    def others(inner: Builder, x: Name, p: Name, n: Name, part: Name) -> Name:
+        return inner.mul(product_of_others(inner, x, p, n), part)
 
-    return Reversed(tuple(build.statements), back)
+    (operator,) = exp.operators
+    *bins, values = exp.arrays
+    (destination,) = operator.destinations
+    if values in adjoints.activity:
+        parts = [gather(build, array, bins, exp.width) for array in of_bins]
+        own = elementwise(build, others, (factors[0], *parts))
+        adjoints.add(build, values, own)
+    if destination in adjoints.activity:
+        own = elementwise(build, others, (factors[1], *of_bins))
+        adjoints.add(build, destination, own)

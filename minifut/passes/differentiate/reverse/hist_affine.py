@@ -1,0 +1,202 @@
+r"""Adjoints of histograms by operators that are affine in each argument.
+
+    hist (\a b -> a + b + c * a * b) is xs
+    →  us = map (\x -> 1 + c * x) xs
+       the adjoint of x is that of its bin, times the product of the other us in it
+
+Let u(b) be the derivative of `a op b` in a, in which a does not occur. The derivatives
+of (a op b) op c = a op (b op c) in a are u(c) * u(b) = u(b op c): what op combines, u
+turns into products. So the derivative of what is in a bin in one of its values is the
+product of the u of the others, for which zeros are counted as in `vjp_hist_mul`. There
+are no chunks, which get fewer the more bins there are.
+
+Without that condition, an operator that can be inverted has the derivative
+u(neutral, whole) / u(neutral, x), with u(a, b) the derivative in a, by the same
+argument. This is not used: it loses digits where u is computed from numbers that cancel,
+and is 0 / 0 for operators as usual as sums of exponentials.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.builder import Builder, constant
+from minifut.ir.core import Atom, Body, Copy, Lambda, ScalarOp, Stm
+from minifut.ir.soacs import Hist
+from minifut.ir.types import ScalarType
+from minifut.names import Name
+from minifut.passes.differentiate.reverse.adjoints import Adjoints
+from minifut.passes.differentiate.reverse.folds import takes
+from minifut.passes.differentiate.reverse.hist_special import (
+    add_others,
+    elementwise,
+    products,
+)
+from minifut.passes.differentiate.reverse.operators import apply
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep
+from minifut.passes.differentiate.rules import Reversed
+from minifut.rewrite.rule import rule
+
+
+@rule(paper="IFL 2023")
+def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+    r"""An operator that is affine in each argument: products of derivatives.
+
+    before:
+        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
+        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
+          let replicated: [4]f64 = replicate([4], 0.0f64)
+          let histogram: [4]f64 = hist(n, (is, xs_1),
+            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let add: f64 = add_f64(xs_2, xs_3)
+              let mul: f64 = mul_f64(xs_2, xs_3)
+              return add_f64(add, mul)
+            }),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+          return histogram
+        }, (xs), (w), [])
+        return result_2, derivative
+    after:
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            let c: f64 = add_f64(add, mul)
+            return c
+          }),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {
+          let add_1: f64 = add_f64(x_3, 1.0f64)
+          return add_1
+        })
+        let x_4: [4]f64 = replicate([4], 1.0f64)
+        let x_5: [4]i64 = replicate([4], 0i64)
+        let x_6: [n]f64 = map(n, (x_2), \(x_7: f64) -> (f64) {
+          let eq: bool = eq_f64(x_7, 0.0f64)
+          let chosen: f64 = if eq then {1.0f64} else {x_7}
+          return chosen
+        })
+        let x_8: [n]i64 = map(n, (x_2), \(x_9: f64) -> (i64) {
+          let eq_1: bool = eq_f64(x_9, 0.0f64)
+          let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
+          return chosen_1
+        })
+        let (x_10: [4]f64, x_11: [4]i64) = hist(n, (is, x_6, x_8),
+          bins([4], (x_4, x_5), (1.0f64, 0i64), \(x_12: f64, x_13: i64, x_14: f64,
+              x_15: i64) -> (f64, i64) {
+            let mul_1: f64 = mul_f64(x_12, x_14)
+            let add_2: i64 = add_i64(x_13, x_15)
+            return mul_1, add_2
+          }),
+          \(x_16: i64, x_17: f64, x_18: i64) -> (i64, f64, i64) {x_16, x_17, x_18})
+        let gathered: [n]f64 = map(n, (is), \(x_19: i64) -> (f64) {
+          let le: bool = le_i64(0i64, x_19)
+          let lt: bool = lt_i64(x_19, 4i64)
+          let and: bool = and_bool(le, lt)
+          let part: f64 = if and then {
+            let x_20: f64 = x_10[x_19]
+            return x_20
+          } else {0.0f64}
+          return part
+        })
+        let gathered_1: [n]i64 = map(n, (is), \(x_21: i64) -> (i64) {
+          let le_1: bool = le_i64(0i64, x_21)
+          let lt_1: bool = lt_i64(x_21, 4i64)
+          let and_1: bool = and_bool(le_1, lt_1)
+          let part_1: i64 = if and_1 then {
+            let x_22: i64 = x_11[x_21]
+            return x_22
+          } else {0i64}
+          return part_1
+        })
+        let gathered_2: [n]f64 = map(n, (is), \(x_23: i64) -> (f64) {
+          let le_2: bool = le_i64(0i64, x_23)
+          let lt_2: bool = lt_i64(x_23, 4i64)
+          let and_2: bool = and_bool(le_2, lt_2)
+          let part_2: f64 = if and_2 then {
+            let w_99: f64 = w[x_23]
+            return w_99
+          } else {0.0f64}
+          return part_2
+        })
+        let x_24: [n]f64 = map(n, (x_2, gathered, gathered_1, gathered_2), \(x_25: f64,
+            x_26: f64, x_27: i64, x_28: f64) -> (f64) {
+          let eq_2: bool = eq_f64(x_25, 0.0f64)
+          let eq_3: bool = eq_i64(x_27, 1i64)
+          let and_3: bool = and_bool(eq_2, eq_3)
+          let chosen_2: f64 = if and_3 then {x_26} else {0.0f64}
+          let div: f64 = div_f64(x_26, x_25)
+          let eq_4: bool = eq_i64(x_27, 0i64)
+          let chosen_3: f64 = if eq_4 then {div} else {chosen_2}
+          let mul_2: f64 = mul_f64(chosen_3, x_28)
+          return mul_2
+        })
+        return histogram, x_24
+    """
+    exp = statement.exp
+    assert isinstance(exp, Hist)
+    (operator,) = exp.operators
+    function = operator.operator
+    if not is_affine(function) or not takes(function, sweep):
+        return None
+    (result,), (destination,) = statement.pattern, operator.destinations
+    (neutral,) = operator.neutral
+
+    def back(build: Builder, adjoints: Adjoints) -> None:
+        adjoint = adjoints.of(result.name)
+        if not isinstance(adjoint, Name):
+            return
+        one = constant(1, build.scalar_type(neutral))
+
+        def derivative(inner: Builder, b: Name) -> Atom:
+            a = inner.let(Copy(neutral), "a")
+            sweep.activity.names.add(a)
+            with inner.body() as whole:
+                made = apply(whole, function, (a, b))
+            own = adjoints.child()
+            sweep.again(inner, Body(tuple(whole.statements), made), own, (one,))
+            return own.or_zero(inner, a)
+
+        factors = elementwise(build, derivative, (exp.arrays[-1],))
+        first = elementwise(build, derivative, (destination,))
+        nonzero, zeros = products(build, exp, first, factors)
+        of_bins = (nonzero, zeros, adjoint)
+        add_others(build, adjoints, exp, (factors, first), of_bins)
+
+    return Reversed((statement,), back)
+
+
+def is_affine(operator: Lambda) -> bool:
+    """Whether an operator on floats is a polynomial of degree 1 in each argument."""
+    if len(operator.results) != 1 or not isinstance(operator.results[0], ScalarType):
+        return False
+    a, b = (parameter.name for parameter in operator.parameters)
+    degrees: dict[Atom, Degree] = {a: (1, 0), b: (0, 1)}
+    for statement in operator.body.statements:
+        exp = statement.exp
+        if not isinstance(exp, ScalarOp):
+            return False
+        found = _degree(exp, [degrees.get(x, (0, 0)) for x in exp.operands])
+        if found is None:
+            return False
+        degrees[statement.pattern[0].name] = found
+    (result,) = operator.body.result
+    return operator.results[0].is_float and degrees.get(result) == (1, 1)
+
+
+Degree = tuple[int, int]
+
+
+def _degree(exp: ScalarOp, operands: list[Degree]) -> Degree | None:
+    """The degrees in both arguments, if it is a polynomial in them."""
+    match exp.operator.name:
+        case _ if not any(map(any, operands)):
+            return (0, 0)
+        case "add" | "sub" | "neg":
+            left, right = zip(*operands, strict=True)
+            return max(left), max(right)
+        case "mul":
+            left, right = zip(*operands, strict=True)
+            return sum(left), sum(right)
+        case "div" if operands[1] == (0, 0):
+            return operands[0]
+    return None
