@@ -97,10 +97,10 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
     soacs.Hist: (
         vjp_split_hist,
         vjp_hist_add,
-        vjp_hist_interchange,
-        vjp_hist_extreme,
         vjp_hist_mul,
         vjp_hist_affine,
+        vjp_hist_interchange,
+        vjp_hist_extreme,
         vjp_hist_chunks,
     ),
     WithAcc: (vjp_with_acc,),

@@ -127,13 +127,13 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
         given (n: i64, m: i64, is: [n]i64, xs: [n][m]f64, w: [4][m]f64)
         let (result_2: [4][m]f64,
             derivative: [n][m]f64) = vjp(\(xs_1: [n][m]f64) -> ([4][m]f64) {
-          let replicated: [m]f64 = replicate([m], 1.0f64)
+          let replicated: [m]f64 = replicate([m], -9.0f64)
           let replicated_1: [4][m]f64 = replicate([4], replicated)
           let histogram: [4][m]f64 = hist(n, (is, xs_1),
             bins([4], (replicated_1), (replicated), \(xs_2: [m]f64,
                 xs_3: [m]f64) -> ([m]f64) {
               let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
-                  xs_5: f64) -> (f64) {mul_f64(xs_4, xs_5)})
+                  xs_5: f64) -> (f64) {max_f64(xs_4, xs_5)})
               return mapped
             }),
             \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
@@ -141,94 +141,71 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
         }, (xs), (w), [])
         return result_2, derivative
     after:
-        let replicated: [m]f64 = replicate([m], 1.0f64)
+        let replicated: [m]f64 = replicate([m], -9.0f64)
         let replicated_1: [4][m]f64 = replicate([4], replicated)
         let replicated_2: [m][4]f64 = rearrange((1, 0), replicated_1)
-        let xs_1: [m][n]f64 = rearrange((1, 0), xs)
-        let x: [m][4]f64 = map(m, (replicated_2, xs_1), \(x_1: [4]f64,
-            x_2: [n]f64) -> ([4]f64) {
+        let xs_99: [m][n]f64 = rearrange((1, 0), xs)
+        let x: [m][4]f64 = map(m, (replicated_2, xs_99), \(x_1: [4]f64, x_2: [n]f64) ->
+            ([4]f64) {
           let x_3: [4]f64 = hist(n, (is, x_2),
-            bins([4], (x_1), (1.0f64), mul_f64),
+            bins([4], (x_1), (-9.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
+              let c: f64 = max_f64(xs_2, xs_3)
+              return c
+            }),
             \(x_4: i64, x_5: f64) -> (i64, f64) {x_4, x_5})
           return x_3
         })
         let x_6: [4][m]f64 = rearrange((1, 0), x)
-        let w_1: [m][4]f64 = rearrange((1, 0), w)
-        let x_7: [m][n]f64 = map(m, (replicated_2, xs_1, w_1), \(x_8: [4]f64,
-            x_9: [n]f64, adj: [4]f64) -> ([n]f64) {
-          let x_10: [4]f64 = map(4, (x_8), \(x_11: f64) -> (f64) {
-            let eq: bool = eq_f64(x_11, 0.0f64)
-            let chosen: f64 = if eq then {1.0f64} else {x_11}
-            return chosen
-          })
-          let x_12: [4]i64 = map(4, (x_8), \(x_13: f64) -> (i64) {
-            let eq_1: bool = eq_f64(x_13, 0.0f64)
-            let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
-            return chosen_1
-          })
-          let x_14: [n]f64 = map(n, (x_9), \(x_15: f64) -> (f64) {
-            let eq_2: bool = eq_f64(x_15, 0.0f64)
-            let chosen_2: f64 = if eq_2 then {1.0f64} else {x_15}
-            return chosen_2
-          })
-          let x_16: [n]i64 = map(n, (x_9), \(x_17: f64) -> (i64) {
-            let eq_3: bool = eq_f64(x_17, 0.0f64)
-            let chosen_3: i64 = if eq_3 then {1i64} else {0i64}
-            return chosen_3
-          })
-          let (x_18: [4]f64, x_19: [4]i64) = hist(n, (is, x_14, x_16),
-            bins([4], (x_10, x_12), (1.0f64, 0i64), \(x_20: f64, x_21: i64,
-                x_22: f64, x_23: i64) -> (f64, i64) {
-              let mul_1: f64 = mul_f64(x_20, x_22)
-              let add: i64 = add_i64(x_21, x_23)
-              return mul_1, add
+        let w_99: [m][4]f64 = rearrange((1, 0), w)
+        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let x_7: [m][n]f64 = map(m, (replicated_2, xs_99, w_99), \(x_8: [4]f64, x_9:
+            [n]f64, adj: [4]f64) -> ([n]f64) {
+          let replicated_3: [4]i64 = replicate([4], -1i64)
+          let (x_10: [4]f64, x_11: [4]i64) = hist(n, (is, x_9, iota_1),
+            bins([4], (x_8, replicated_3), (-9.0f64, 9223372036854775807i64), \(x_12:
+                f64, x_13: i64, x_14: f64, x_15: i64) -> (f64, i64) {
+              let gt: bool = gt_f64(x_12, x_14)
+              let eq: bool = eq_f64(x_12, x_14)
+              let le: bool = le_i64(x_13, x_15)
+              let and: bool = and_bool(eq, le)
+              let or: bool = or_bool(gt, and)
+              let ne: bool = ne_f64(x_14, x_14)
+              let or_1: bool = or_bool(or, ne)
+              let (x_16: f64, x_17: i64) = if or_1 then {x_12, x_13} else {x_14, x_15}
+              return x_16, x_17
             }),
-            \(x_24: i64, x_25: f64, x_26: i64) -> (i64, f64, i64) {x_24, x_25, x_26})
-          let gathered: [n]f64 = map(n, (is), \(x_27: i64) -> (f64) {
-            let le: bool = le_i64(0i64, x_27)
-            let lt: bool = lt_i64(x_27, 4i64)
-            let and: bool = and_bool(le, lt)
-            let part: f64 = if and then {
-              let x_28: f64 = x_18[x_27]
-              return x_28
-            } else {0.0f64}
+            \(x_18: i64, x_19: f64, x_20: i64) -> (i64, f64, i64) {x_18, x_19, x_20})
+          let gathered: [n]i64 = map(n, (is), \(x_21: i64) -> (i64) {
+            let le_1: bool = le_i64(0i64, x_21)
+            let lt: bool = lt_i64(x_21, 4i64)
+            let and_1: bool = and_bool(le_1, lt)
+            let part: i64 = if and_1 then {
+              let x_22: i64 = x_11[x_21]
+              return x_22
+            } else {0i64}
             return part
           })
-          let gathered_1: [n]i64 = map(n, (is), \(x_29: i64) -> (i64) {
-            let le_1: bool = le_i64(0i64, x_29)
-            let lt_1: bool = lt_i64(x_29, 4i64)
-            let and_1: bool = and_bool(le_1, lt_1)
-            let part_1: i64 = if and_1 then {
-              let x_30: i64 = x_19[x_29]
-              return x_30
-            } else {0i64}
-            return part_1
-          })
-          let gathered_2: [n]f64 = map(n, (is), \(x_31: i64) -> (f64) {
-            let le_2: bool = le_i64(0i64, x_31)
-            let lt_2: bool = lt_i64(x_31, 4i64)
-            let and_2: bool = and_bool(le_2, lt_2)
-            let part_2: f64 = if and_2 then {
-              let adj_1: f64 = adj[x_31]
+          let gathered_1: [n]f64 = map(n, (is), \(x_23: i64) -> (f64) {
+            let le_2: bool = le_i64(0i64, x_23)
+            let lt_1: bool = lt_i64(x_23, 4i64)
+            let and_2: bool = and_bool(le_2, lt_1)
+            let part_1: f64 = if and_2 then {
+              let adj_1: f64 = adj[x_23]
               return adj_1
             } else {0.0f64}
-            return part_2
+            return part_1
           })
-          let x_32: [n]f64 = map(n, (x_9, gathered, gathered_1, gathered_2),
-              \(x_33: f64, x_34: f64, x_35: i64, x_36: f64) -> (f64) {
-            let eq_4: bool = eq_f64(x_33, 0.0f64)
-            let eq_5: bool = eq_i64(x_35, 1i64)
-            let and_3: bool = and_bool(eq_4, eq_5)
-            let chosen_4: f64 = if and_3 then {x_34} else {0.0f64}
-            let div: f64 = div_f64(x_34, x_33)
-            let eq_6: bool = eq_i64(x_35, 0i64)
-            let chosen_5: f64 = if eq_6 then {div} else {chosen_4}
-            return mul_f64(chosen_5, x_36)
+          let own: [n]f64 = map(n, (iota_2, gathered, gathered_1), \(x_24: i64, x_25:
+              i64, x_26: f64) -> (f64) {
+            let eq_1: bool = eq_i64(x_24, x_25)
+            let chosen: f64 = if eq_1 then {x_26} else {0.0f64}
+            return chosen
           })
-          return x_32
+          return own
         })
-        let x_37: [n][m]f64 = rearrange((1, 0), x_7)
-        return x_6, x_37
+        let x_27: [n][m]f64 = rearrange((1, 0), x_7)
+        return x_6, x_27
     """
     exp = statement.exp
     assert isinstance(exp, Hist)

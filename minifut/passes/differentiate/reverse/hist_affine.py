@@ -12,7 +12,7 @@ are no chunks, which get fewer the more bins there are.
 
 Without that condition, an operator that can be inverted has the derivative
 u(neutral, whole) / u(neutral, x), with u(a, b) the derivative in a, by the same
-argument. This is not used: it loses digits where u is computed from numbers that cancel,
+argument. This is not used: it loses digits where u comes from numbers that cancel,
 and is 0 / 0 for operators as usual as sums of exponentials.
 """
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Copy, Lambda, ScalarOp, Stm
 from minifut.ir.soacs import Hist
-from minifut.ir.types import ScalarType
+from minifut.ir.types import ScalarType, element_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import takes
@@ -30,7 +30,7 @@ from minifut.passes.differentiate.reverse.hist_special import (
     elementwise,
     products,
 )
-from minifut.passes.differentiate.reverse.operators import apply
+from minifut.passes.differentiate.reverse.operators import apply, row_operator
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -88,67 +88,46 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             return mul_1, add_2
           }),
           \(x_16: i64, x_17: f64, x_18: i64) -> (i64, f64, i64) {x_16, x_17, x_18})
-        let gathered: [n]f64 = map(n, (is), \(x_19: i64) -> (f64) {
-          let le: bool = le_i64(0i64, x_19)
-          let lt: bool = lt_i64(x_19, 4i64)
+        let x_19: [n]f64 = map(n, (is, x_2), \(x_20: i64, x_21: f64) -> (f64) {
+          let le: bool = le_i64(0i64, x_20)
+          let lt: bool = lt_i64(x_20, 4i64)
           let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
-            let x_20: f64 = x_10[x_19]
-            return x_20
+          let own: f64 = if and then {
+            let x_22: f64 = x_10[x_20]
+            let x_23: i64 = x_11[x_20]
+            let w_99: f64 = w[x_20]
+            let eq_2: bool = eq_f64(x_21, 0.0f64)
+            let eq_3: bool = eq_i64(x_23, 1i64)
+            let and_1: bool = and_bool(eq_2, eq_3)
+            let chosen_2: f64 = if and_1 then {x_22} else {0.0f64}
+            let div: f64 = div_f64(x_22, x_21)
+            let eq_4: bool = eq_i64(x_23, 0i64)
+            let chosen_3: f64 = if eq_4 then {div} else {chosen_2}
+            let mul_2: f64 = mul_f64(chosen_3, w_99)
+            return mul_2
           } else {0.0f64}
-          return part
+          return own
         })
-        let gathered_1: [n]i64 = map(n, (is), \(x_21: i64) -> (i64) {
-          let le_1: bool = le_i64(0i64, x_21)
-          let lt_1: bool = lt_i64(x_21, 4i64)
-          let and_1: bool = and_bool(le_1, lt_1)
-          let part_1: i64 = if and_1 then {
-            let x_22: i64 = x_11[x_21]
-            return x_22
-          } else {0i64}
-          return part_1
-        })
-        let gathered_2: [n]f64 = map(n, (is), \(x_23: i64) -> (f64) {
-          let le_2: bool = le_i64(0i64, x_23)
-          let lt_2: bool = lt_i64(x_23, 4i64)
-          let and_2: bool = and_bool(le_2, lt_2)
-          let part_2: f64 = if and_2 then {
-            let w_99: f64 = w[x_23]
-            return w_99
-          } else {0.0f64}
-          return part_2
-        })
-        let x_24: [n]f64 = map(n, (x_2, gathered, gathered_1, gathered_2), \(x_25: f64,
-            x_26: f64, x_27: i64, x_28: f64) -> (f64) {
-          let eq_2: bool = eq_f64(x_25, 0.0f64)
-          let eq_3: bool = eq_i64(x_27, 1i64)
-          let and_3: bool = and_bool(eq_2, eq_3)
-          let chosen_2: f64 = if and_3 then {x_26} else {0.0f64}
-          let div: f64 = div_f64(x_26, x_25)
-          let eq_4: bool = eq_i64(x_27, 0i64)
-          let chosen_3: f64 = if eq_4 then {div} else {chosen_2}
-          let mul_2: f64 = mul_f64(chosen_3, x_28)
-          return mul_2
-        })
-        return histogram, x_24
+        return histogram, x_19
     """
     exp = statement.exp
     assert isinstance(exp, Hist)
     (operator,) = exp.operators
     function = operator.operator
+    while (inner := row_operator(function)) is not None:
+        function = inner
     if not is_affine(function) or not takes(function, sweep):
         return None
     (result,), (destination,) = statement.pattern, operator.destinations
-    (neutral,) = operator.neutral
 
     def back(build: Builder, adjoints: Adjoints) -> None:
         adjoint = adjoints.of(result.name)
         if not isinstance(adjoint, Name):
             return
-        one = constant(1, build.scalar_type(neutral))
+        zero, one = (constant(n, element_of(build.type(adjoint))) for n in (0, 1))
 
         def derivative(inner: Builder, b: Name) -> Atom:
-            a = inner.let(Copy(neutral), "a")
+            a = inner.let(Copy(zero), "a")
             sweep.activity.names.add(a)
             with inner.body() as whole:
                 made = apply(whole, function, (a, b))

@@ -12,7 +12,7 @@ from minifut.ir import core
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Stm
 from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, ScalarType, row_type
+from minifut.ir.types import I64, ScalarType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -29,6 +29,7 @@ from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_op
 from minifut.passes.differentiate.reverse.scatter import gather
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
@@ -234,8 +235,8 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           return chosen_1
         })
         let (x_6: [4]f64, x_7: [4]i64) = hist(n, (is, x_2, x_4),
-          bins([4], (x, x_1), (1.0f64, 0i64), \(x_8: f64, x_9: i64, x_10: f64,
-              x_11: i64) -> (f64, i64) {
+          bins([4], (x, x_1), (1.0f64, 0i64), \(x_8: f64, x_9: i64, x_10: f64, x_11:
+              i64) -> (f64, i64) {
             let mul: f64 = mul_f64(x_8, x_10)
             let add: i64 = add_i64(x_9, x_11)
             return mul, add
@@ -246,54 +247,32 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let chosen_2: f64 = if eq_2 then {x_16} else {0.0f64}
           return chosen_2
         })
-        let gathered: [n]f64 = map(n, (is), \(x_18: i64) -> (f64) {
-          let le: bool = le_i64(0i64, x_18)
-          let lt: bool = lt_i64(x_18, 4i64)
+        let x_18: [n]f64 = map(n, (is, xs), \(x_19: i64, x_20: f64) -> (f64) {
+          let le: bool = le_i64(0i64, x_19)
+          let lt: bool = lt_i64(x_19, 4i64)
           let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
-            let x_19: f64 = x_6[x_18]
-            return x_19
+          let own: f64 = if and then {
+            let x_21: f64 = x_6[x_19]
+            let x_22: i64 = x_7[x_19]
+            let w_99: f64 = w[x_19]
+            let eq_3: bool = eq_f64(x_20, 0.0f64)
+            let eq_4: bool = eq_i64(x_22, 1i64)
+            let and_1: bool = and_bool(eq_3, eq_4)
+            let chosen_3: f64 = if and_1 then {x_21} else {0.0f64}
+            let div: f64 = div_f64(x_21, x_20)
+            let eq_5: bool = eq_i64(x_22, 0i64)
+            let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
+            let mul_1: f64 = mul_f64(chosen_4, w_99)
+            return mul_1
           } else {0.0f64}
-          return part
+          return own
         })
-        let gathered_1: [n]i64 = map(n, (is), \(x_20: i64) -> (i64) {
-          let le_1: bool = le_i64(0i64, x_20)
-          let lt_1: bool = lt_i64(x_20, 4i64)
-          let and_1: bool = and_bool(le_1, lt_1)
-          let part_1: i64 = if and_1 then {
-            let x_21: i64 = x_7[x_20]
-            return x_21
-          } else {0i64}
-          return part_1
-        })
-        let gathered_2: [n]f64 = map(n, (is), \(x_22: i64) -> (f64) {
-          let le_2: bool = le_i64(0i64, x_22)
-          let lt_2: bool = lt_i64(x_22, 4i64)
-          let and_2: bool = and_bool(le_2, lt_2)
-          let part_2: f64 = if and_2 then {
-            let w_1: f64 = w[x_22]
-            return w_1
-          } else {0.0f64}
-          return part_2
-        })
-        let x_23: [n]f64 = map(n, (xs, gathered, gathered_1, gathered_2),
-            \(x_24: f64, x_25: f64, x_26: i64, x_27: f64) -> (f64) {
-          let eq_3: bool = eq_f64(x_24, 0.0f64)
-          let eq_4: bool = eq_i64(x_26, 1i64)
-          let and_3: bool = and_bool(eq_3, eq_4)
-          let chosen_3: f64 = if and_3 then {x_25} else {0.0f64}
-          let div: f64 = div_f64(x_25, x_24)
-          let eq_5: bool = eq_i64(x_26, 0i64)
-          let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
-          return mul_f64(chosen_4, x_27)
-        })
-        return x_15, x_23
+        return x_15, x_18
     """
     exp = statement.exp
     assert isinstance(exp, Hist)
     (operator,) = exp.operators
-    type_ = operator.operator.results[0]
-    if scalar_operator(operator.operator) != "mul" or not isinstance(type_, ScalarType):
+    if scalar_operator(operator.operator) != "mul":
         return None
     (result,), (destination,) = statement.pattern, operator.destinations
     build = sweep.builder(statement)
@@ -314,8 +293,7 @@ def products(
 ) -> tuple[Name, Name]:
     """For each bin the product of the factors that are not 0, and how many are."""
     (operator,) = exp.operators
-    type_ = row_type(build.type(values))
-    assert isinstance(type_, ScalarType)
+    row = row_type(build.type(values))
 
     def kept(inner: Builder, x: Name) -> Name:
         return factor(inner, x)[0]
@@ -323,20 +301,33 @@ def products(
     def zero_of(inner: Builder, x: Name) -> Name:
         return factor(inner, x)[1]
 
-    pair = HistOp(
-        operator.shape,
-        (
-            elementwise(build, kept, (destination,)),
-            elementwise(build, zero_of, (destination,)),
-        ),
-        (constant(1, type_), i64(0)),
-        product_operator(build, type_),
-    )
+    first = elementwise(build, kept, (destination,))
+    none = elementwise(build, zero_of, (destination,))
     factors = elementwise(build, kept, (values,))
     counts = elementwise(build, zero_of, (values,))
-    arrays = (*exp.arrays[:-1], factors, counts)
-    nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
-    return nonzero, zeros
+    bins = exp.arrays[:-1]
+    if isinstance(row, ScalarType):
+        neutral = constant(1, row), i64(0)
+        function = product_operator(build, row)
+        pair = HistOp(operator.shape, (first, none), neutral, function)
+        arrays = (*bins, factors, counts)
+        nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
+        return nonzero, zeros
+
+    def of_rows(name: str, destination: Name, values: Name, neutral: Atom) -> Name:
+        start = build.replicate(shape_of(row), neutral)
+        types = [row_type(build.type(values))] * 2
+        function = build.function(
+            types,
+            lambda inner, *rows: elementwise(
+                inner, lambda one, x, y: one.op(name, x, y), rows
+            ),
+        )
+        one = HistOp(operator.shape, (destination,), (start,), function)
+        return build.let(hist_of(build, exp.width, (*bins, values), one))
+
+    one = constant(1, element_of(row))
+    return of_rows("mul", first, factors, one), of_rows("add", none, counts, i64(0))
 
 
 def add_others(
@@ -356,9 +347,24 @@ def add_others(
     (operator,) = exp.operators
     *bins, values = exp.arrays
     (destination,) = operator.destinations
+
+    def of_value(inner: Builder, *given: Name) -> Name:
+        *at, x = given
+        type_ = inner.type(x)
+        inside = in_bounds(inner, tuple(at), operator.shape)
+        with inner.body() as then, inner.body() as otherwise:
+            parts = [then.index(array, *at) for array in of_bins]
+            if isinstance(type_, ScalarType):
+                found = then.finish(others(then, x, *parts))
+            else:
+                found = then.finish(elementwise(then, others, (x, *parts)))
+            nothing = otherwise.finish(otherwise.zero(type_))
+        pattern = inner.parameters((type_,), "own")
+        return inner.bind(pattern, core.If(inside, found, nothing))[0]
+
     if values in adjoints.activity:
-        parts = [gather(build, array, bins, exp.width) for array in of_bins]
-        own = elementwise(build, others, (factors[0], *parts))
+        types = [*[I64] * len(bins), row_type(build.type(values))]
+        (own,) = build.map((*bins, factors[0]), build.function(types, of_value))
         adjoints.add(build, values, own)
     if destination in adjoints.activity:
         own = elementwise(build, others, (factors[1], *of_bins))
