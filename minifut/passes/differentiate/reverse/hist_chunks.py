@@ -338,10 +338,10 @@ def _bins_first(build: Builder, array: Name, rank: int) -> Name:
     return build.rearrange(array, (*range(1, rank + 1), 0, *rest))
 
 
-Combination = Callable[..., tuple[Atom, ...]]
+TupleFunction = Callable[..., tuple[Atom, ...]]
 
 
-def _for_each(size: Size, function: Combination) -> Combination:
+def _for_each(size: Size, function: TupleFunction) -> TupleFunction:
     """The map of a function."""
 
     def mapped(build: Builder, *arrays: Name) -> tuple[Atom, ...]:
@@ -351,7 +351,7 @@ def _for_each(size: Size, function: Combination) -> Combination:
     return mapped
 
 
-def _combined(chunks: Size, operator: HistOp) -> Combination:
+def _combined(chunks: Size, operator: HistOp) -> TupleFunction:
     """The function from what was in a bin and the partial results of all chunks to what
     is in it afterwards."""
 
