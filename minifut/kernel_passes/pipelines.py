@@ -23,7 +23,7 @@ from minifut.kernel_passes.keep_rows import keep_rows
 from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
-from minifut.kernel_passes.split_loop import split_loops_inside
+from minifut.kernel_passes.split_inner_loops import split_loops_inside
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
 from minifut.kernel_passes.unroll import unroll_full_blocks
 from minifut.kernel_passes.vectorise.point_loops import vectorise_points

@@ -60,20 +60,20 @@ def emit_ranges(
     """The outer loop before and behind the range, then the inner one in it, of whose
     rounds each is `period` of the outer loop."""
     start, stop = inner.start, inner.bound
-    low_value = _extreme("min", [_extreme("max", [start, *where.lows]), stop])
+    low_value = extreme("min", [extreme("max", [start, *where.lows]), stop])
     if where.uniform:
         low_value = kc.Select(all_of(where.uniform), low_value, stop, kc.LONG)
     low = k.declare("low", low_value)
-    reached = _extreme("max", [low, _extreme("min", where.highs or [stop])])
-    high = k.declare("high", _extreme("min", [reached, stop]))
+    reached = extreme("max", [low, extreme("min", where.highs or [stop])])
+    high = k.declare("high", extreme("min", [reached, stop]))
     side = k.variable("side", kc.LONG)
     first = side.equals(0)
     before: kc.Expression = low
     behind: kc.Expression = high
     if period > 1:
         start, stop = outer.start, outer.bound
-        before = k.declare("before", _extreme("max", [start, low * period]))
-        behind = k.declare("behind", _extreme("max", [start, high * period]))
+        before = k.declare("before", extreme("max", [start, low * period]))
+        behind = k.declare("behind", extreme("max", [start, high * period]))
     begin = kc.Select(first, start, behind, kc.LONG)
     end = kc.Select(first, before, stop, kc.LONG)
     sides = kc.Block((replace(outer, start=begin, bound=end),))
@@ -88,8 +88,8 @@ def clamped(limit: kc.Expression) -> kc.Expression:
             return limit
         case kc.Cast(operand, _) if operand.type == kc.INT:
             return limit
-    return _extreme(
-        "max", [_extreme("min", [limit, long_literal(FAR)]), long_literal(-FAR)]
+    return extreme(
+        "max", [extreme("min", [limit, long_literal(FAR)]), long_literal(-FAR)]
     )
 
 
@@ -105,7 +105,7 @@ def all_of(conditions: list[kc.Expression]) -> kc.Expression:
     return first
 
 
-def _extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
+def extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
     """The least or the greatest of some values."""
     first, *others = values
     for other in others:

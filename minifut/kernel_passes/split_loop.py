@@ -24,34 +24,14 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import KernelEditor, has_loops, loops_inside
+from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
-    PositionIndices,
     PositionRange,
     all_of,
-    clamped,
     emit_ranges,
     used,
 )
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.rewrite.rule import Declined, rule
-
-OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-
-
-def split_loops_inside(k: KernelEditor) -> None:
-    """Apply the rule to innermost loops over points that are within others."""
-
-    def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        if not loop.points or has_loops(loop.body):
-            return None
-        outcome = split_loop(loop, CodeContext(k))
-        return outcome if isinstance(outcome, tuple) else None
-
-    def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        return (loops_inside(loop, change),) if loop.points else None
-
-    k.change_loops(within)
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
@@ -140,7 +120,7 @@ def split_loop(
     inner = replace(
         loop,
         body=kc.Block(within),
-        parallel=loop.parallel or _is_independent(within),
+        parallel=loop.parallel or is_independent(within),
     )
     outer = replace(loop, body=kc.Block(beside))
     if _weight(beside) > _weight(within):  # there are few
@@ -216,7 +196,7 @@ def split_block(
         return None
     points = replace(loop, variable=position, body=kc.Block(body[1:]))
     finder = _Finder(points, context.k)
-    finder.indices.local.add(loop.variable.name)
+    finder.conditions.indices.local.add(loop.variable.name)
     found = finder.branch()
     if found is None:
         return Declined("no branch depends on the position alone")
@@ -245,30 +225,31 @@ class _Finder:
     """Searches the body of a loop for a branch on the position."""
 
     def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
-        self.loop = loop
         self.given = {*k.parameters, *k.constants}
         self.body = loop.body.statements
-        self.varying = find_varying(self.body, [loop.variable.name])
-        self.indices = PositionIndices(loop)
+        self.conditions = PositionConditions(loop)
 
     def branch(self) -> tuple[int, PositionRange, kc.Block, kc.Block] | None:
         """The place of the branch, where its condition holds, and what is done there
-        and elsewhere."""
+        and elsewhere: the heavier side in the range if either can be."""
         uniform: tuple[int, PositionRange, kc.Block, kc.Block] | None = None
         for at, statement in enumerate(self.body):
             if not isinstance(statement, kc.Branch):
                 continue
             arms = (statement.then, statement.otherwise or kc.Block(()))
+            found: list[tuple[int, PositionRange, kc.Block, kc.Block]] = []
             for truth in (True, False):
-                where = PositionRange()
-                self.indices.looked_into = 0
-                if not self.learn(statement.condition, truth, where):
+                ranges = self.conditions.ranges(statement.condition, truth)
+                if ranges is None or len(ranges) != 1:
                     continue
+                (where,) = ranges
                 then, otherwise = arms if truth else arms[::-1]
                 if where.lows or where.highs:
-                    return at, where, then, otherwise
-                if uniform is None and self.is_of_row(where):
+                    found.append((at, where, then, otherwise))
+                elif uniform is None and self.is_of_row(where):
                     uniform = at, where, then, otherwise
+            if found:
+                return max(found, key=lambda one: _weight(one[2].statements))
         return uniform
 
     def is_of_row(self, where: PositionRange) -> bool:
@@ -280,74 +261,13 @@ class _Finder:
             for node in walk(condition)
         )
 
-    def learn(
-        self, condition: kc.Expression, truth: bool, where: PositionRange
-    ) -> bool:
-        """Add where a condition has this truth value; False if that is no range."""
-        match condition:
-            case kc.Variable(name, _) if made := self.indices.definition(name):
-                return self.learn(made, truth, where)
-            case kc.Binary("&&" | "||" as symbol, left, right, _):
-                conjunction = (symbol == "&&") == truth
-                return conjunction and all(
-                    self.learn(part, truth, where) for part in (left, right)
-                )
-            case kc.Operation(operator, operands, _) if operator.name in ("and", "or"):
-                conjunction = (operator.name == "and") == truth
-                return conjunction and all(
-                    self.learn(part, truth, where) for part in operands
-                )
-            case kc.Operation(operator, (operand,), _) if operator.name == "not":
-                return self.learn(operand, not truth, where)
-        if not varies(condition, self.varying):
-            uniform = self.indices.uniform(condition)
-            if uniform is None:
-                return False
-            if not truth:
-                uniform = kc.Call("!", (uniform,), kc.TRUTH)
-            where.uniform.append(uniform)
-            return True
-        return self.compare(condition, truth, where)
-
-    def compare(
-        self, condition: kc.Expression, truth: bool, where: PositionRange
-    ) -> bool:
-        """Add a comparison of two indices, of which one grows with the loop."""
-        match condition:
-            case kc.Operation(operator, (left, right), _):
-                name = operator.name
-            case kc.Binary(symbol, left, right, _):
-                names = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
-                name = names.get(symbol, "")
-            case _:
-                return False
-        if name not in OPPOSITE:
-            return False
-        name = name if truth else OPPOSITE[name]
-        if name in ("gt", "ge"):
-            left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
-        shifts = [self.indices.offset(side) for side in (left, right)]
-        if (shifts[0] is None) == (shifts[1] is None):
-            return False
-        grows = 0 if shifts[0] is not None else 1
-        limit = self.indices.uniform((left, right)[1 - grows])
-        shift = shifts[grows]
-        if limit is None or shift is None:
-            return False
-        # i + shift < limit, or limit < i + shift
-        more = (name == "le") == (grows == 0)
-        apart = int(more) - shift
-        change = clamped(limit) + apart if apart else limit
-        (where.highs if grows == 0 else where.lows).append(change)
-        return True
-
 
 def _weight(statements: tuple[kc.Statement, ...]) -> int:
     """A measure of the size of code."""
     return sum(isinstance(n, kc.Statement) for s in statements for n in walk(s))
 
 
-def _is_independent(statements: tuple[kc.Statement, ...]) -> bool:
+def is_independent(statements: tuple[kc.Statement, ...]) -> bool:
     """Whether points do not depend on each other through memory: scalar code that reads
     no memory that it writes."""
     nodes = [node for statement in statements for node in walk(statement)]

@@ -40,6 +40,17 @@ PROGRAMS = {
         tabulate n (\\i -> if i > 0 && i < n - 1 then xs[i - 1] - xs[i + 1] else 7)""",
     "may fail": """[n]i64 =
         tabulate n (\\i -> if i >= 1 && i < n - 1 then xs[i - 1] else xs[i + k])""",
+    "by data": """[n]i64 =
+        tabulate n (\\i -> if i < xs[0] + 9 then xs[i] * 3 else xs[i] - l)""",
+    "checked": """[n]i64 =
+        tabulate n (\\i -> if i < k then xs[i] else xs[i - k] + 1)""",
+    "checked by data": """[n]i64 =
+        tabulate n (\\i -> let w = xs[n / 2] in if i < w then xs[i] else xs[i - w])""",
+    "checked sums": "[n]i64 = tabulate n (\\i -> if i < l then 3 else xs[l - k + i + 1])",
+    "checked in a loop": """[n]i64 = loop ys = xs for j < 3 do
+        tabulate n (\\i -> if i < ys[j] then ys[i] else ys[i - ys[j]] + 1)""",
+    "checked in a thread": """[n]i64 = loop ys = copy xs for j < n - 1 do
+        tabulate n (\\i -> if i >= k && i < l then ys[i - k + j] else ys[i])""",
     "small arrays": """[n]i64 = tabulate n (\\i ->
         let a = if i < k then [xs[i], 1, 2] else [l, 0, xs[i]]
         in (loop a for j < 2 do a with [j] = a[j + 1] * 2)[1])""",

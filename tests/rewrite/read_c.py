@@ -161,7 +161,18 @@ class Reader:
             init = self.expression(type_) if self.took("=") else None
             self.take(";")
             return kc.Declare(self.variable(type_, text), init)
+        if word == "minifut_fail0":
+            return self.failure()
         return self.assignment()
+
+    def failure(self) -> kc.Fail:
+        """A failure without values, and what leaves the kernel."""
+        for token in ("minifut_fail0", "(", "failure", ","):
+            self.take(token)
+        number = int(self.take())
+        for token in (")", ";", "return", ";"):
+            self.take(token)
+        return kc.Fail(number, ())
 
     def assignment(self) -> kc.Statement:
         text = self.take()

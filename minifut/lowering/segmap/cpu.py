@@ -26,9 +26,11 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.check_ranges import check_ranges_first
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.end_tests import test_ends_of_range
+from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.split_loop import split_loop
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
@@ -197,7 +199,21 @@ def points(
         visit(k, at)
     block = kc.Block(tuple(body))
     one = kc.Literal(1, kc.LONG)
-    loop = kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
+    loop = hoisted(
+        k, kc.For(index, start, stop, one, block, kind.parallel, True, kind.expensive)
+    )
+    checked = rewritten(check_ranges_first, loop, CodeContext(k))
+    if checked is not None:
+        (choice,) = checked
+        assert isinstance(choice, kc.Branch)
+        (unchecked,) = choice.then.statements
+        assert isinstance(unchecked, kc.For)
+        with k.branch(choice.condition):
+            for statement in split_points(k, unchecked) or (unchecked,):
+                k.emit(streamed(k, statement, kind))
+        with k.otherwise():
+            k.emit(loop)
+        return
     pieces = split_points(k, loop, whole=phases is not None)
     if phases is None or pieces is not None:
         for statement in pieces or (loop,):
@@ -214,7 +230,9 @@ def points(
         with k.nested() as tests:
             holds = kc.Cast(phases.test(k, at), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-        test = kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True)
+        test = hoisted(
+            k, kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True, True)
+        )
         for statement in tested(k, test):
             k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
@@ -255,6 +273,15 @@ def clamped_first(
         fine = kc.Binary("&&", fine, inside, kc.TRUTH)
     with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
         k.emit(checked)
+
+
+def hoisted(k: KernelBuilder, loop: kc.For) -> kc.For:
+    """The loop, which has points, without loads that are the same for all of them."""
+    *loads, rest = rewritten(hoist_loads, loop, CodeContext(k)) or (loop,)
+    for load in loads:
+        k.emit(load)
+    assert isinstance(rest, kc.For)
+    return rest
 
 
 def split_points(

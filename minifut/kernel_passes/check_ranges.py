@@ -1,0 +1,171 @@
+"""Test checks on positions once, before a loop over points.
+
+    for (i = at; i < end; i++) {          if (no i in [max(at, w + n), end) or
+        if (!(i - w < n)) fail;      →        in [at, min(end, w))) for (..) ys[i] = ..
+        ys[i] = xs[i - w];                else for (..) as before
+    }
+
+The points at which a check fails are within a union of ranges, each between extremes of
+values that are known before the loop (`position_conditions`), also under the branches
+around the check. If none of these points is in the loop, it runs without its checks,
+which the device's compiler makes vectors of; the other loop finds the failing point.
+
+Source: Gupta, "Optimizing array bound checks using flow analysis" (1993).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import contains, map_children
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import has_loops
+from minifut.kernel_passes.position_conditions import (
+    PositionConditions,
+    PositionRanges,
+    intersection,
+    union,
+)
+from minifut.kernel_passes.position_ranges import all_of, extreme, used
+from minifut.kernel_passes.split_loop import is_independent
+from minifut.rewrite.rule import Declined, rule
+
+FEWEST = 16
+"""points of a loop for which the tests are worthwhile"""
+FailurePath = tuple[tuple[kc.Expression, bool], ...]
+
+
+@rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
+def check_ranges_first(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Test before a loop that none of its points fails a check.
+
+    before:
+        given (const float *xs, float *ys, long n, long w, long at, long end)
+        for (long i = at; i < end; i++) {
+            float y = 0.0f;
+            if (i >= w) {
+                if (!(i + 1 < n)) {
+                    minifut_fail0(failure, 0);
+                    return;
+                }
+                y = xs[i + 1];
+            }
+            ys[i] = y;
+        }
+    after:
+        if (max((long)(max(at, w)), (long)(max((long)(min(n, (long)(281474976710656L))),
+        (long)((-281474976710656L))) + (-1L))) >= end) {
+            PARALLEL
+            for (long i = at; i < end; i++) {
+                float y = 0.0f;
+                if (i >= w) {
+                    y = xs[i + 1L];
+                }
+                ys[i] = y;
+            }
+        } else {
+            for (long i = at; i < end; i++) {
+                float y = 0.0f;
+                if (i >= w) {
+                    if (RARELY((!((i + 1L) < n)))) {
+                        minifut_fail0(failure, 0);
+                        return;
+                    }
+                    y = xs[i + 1L];
+                }
+                ys[i] = y;
+            }
+        }
+    declines: a check does not depend on the position alone
+        given (const float *xs, float *ys, long n)
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            if (x < 0.0f) {
+                minifut_fail0(failure, 0);
+                return;
+            }
+            ys[i] = x;
+        }
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    if not contains(loop.body, kc.Fail) or has_loops(loop.body):
+        return None
+    if loop.rounds is not None and loop.rounds < FEWEST:
+        return Declined("it has few points")
+    failing = _failing(loop)
+    if failing is None:
+        return Declined("a check does not depend on the position alone")
+    unchecked = used(_without_checks(loop.body).statements)
+    parallel = loop.parallel or is_independent(unchecked)
+    fast = replace(loop, body=kc.Block(unchecked), parallel=parallel)
+    holds = all_of([_is_empty(loop, where) for where in failing])
+    return (kc.Branch(holds, kc.Block((fast,)), kc.Block((loop,))),)
+
+
+def _failing(loop: kc.For) -> PositionRanges | None:
+    """Where checks fail, or more; None if that is not known."""
+    conditions = PositionConditions(loop, superset=True)
+    sets: list[PositionRanges] = []
+    for path in _paths(loop.body, ()):
+        if path is None:
+            return None
+        parts = [conditions.ranges(condition, truth) for condition, truth in path]
+        known = [ranges for ranges in parts if ranges is not None]
+        where = intersection(known) if known and parts[-1] is not None else None
+        if where is None:
+            return None
+        sets.append(where)
+    return union(sets)
+
+
+def _paths(node: Any, path: FailurePath) -> Iterator[FailurePath | None]:
+    """The conditions under which each check fails, its own last; None of a failure for
+    which there are none."""
+    match node:
+        case kc.Fail():
+            yield path or None
+        case kc.Block(statements):
+            for statement in statements:
+                yield from _paths(statement, path)
+        case kc.Branch(condition, then, otherwise):
+            yield from _paths(then, (*path, (condition, True)))
+            if otherwise is not None:
+                yield from _paths(otherwise, (*path, (condition, False)))
+        case _ if contains(node, kc.Fail):
+            yield None
+
+
+def _is_empty(loop: kc.For, where: Any) -> kc.Expression:
+    """Whether none of the loop's points is in a range."""
+    low = extreme("max", [loop.start, *where.lows])
+    high = extreme("min", [loop.bound, *where.highs])
+    empty: kc.Expression = low >= high
+    if not where.uniform:
+        return empty
+    other = kc.Call("!", (all_of(where.uniform),), kc.TRUTH)
+    if not where.lows and not where.highs:
+        return other
+    return kc.Binary("||", other, empty, kc.TRUTH)
+
+
+def _without_checks(node: Any) -> Any:
+    """The same without branches that do nothing but fail."""
+    if isinstance(node, kc.Expression):
+        return node
+    if isinstance(node, kc.Block):
+        kept = (s for s in node.statements if not _is_check(s))
+        return kc.Block(tuple(map(_without_checks, kept)))
+    return map_children(node, _without_checks)
+
+
+def _is_check(statement: kc.Statement) -> bool:
+    match statement:
+        case kc.Branch(_, kc.Block((kc.Fail(),)), None):
+            return True
+    return False

@@ -1,0 +1,91 @@
+"""Move loads that are the same for all points out of loops over points.
+
+    for (i = at; i < end; i++) {           w = ws[k];
+        w = ws[k];                      →  for (i = at; i < end; i++) {
+        if (i < w) A else B                    if (i < w) A else B
+
+The device's compiler would do so as well; but then what is loaded is known before the
+loop, and conditions on it are ranges of positions (`split_loop`, `test_ranges`). The
+loop has at least one point, and no statement before the load leaves it: so the load is
+done in any case.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import used_names, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+OPAQUE = (kc.CallFunction, kc.DeclarePointer, kc.AtomicUpdate, kc.FetchWork)
+"""statements that write to memory which they do not name"""
+LEAVING = (kc.Fail, kc.Return, kc.ReturnValues, kc.Break)
+
+
+@rule(paper="Muchnick, Advanced Compiler Design and Implementation, 13.2")
+def hoist_loads(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Load before a loop over points what is the same for all.
+
+    before:
+        given (const long *ws, const long *xs, long *ys, long k, long n)
+        for (long i = 0; i < n; i++) {
+            long at = k + 1;
+            long w = ws[at];
+            long x = xs[i];
+            ys[i] = x + w;
+        }
+    after:
+        long at = k + 1L;
+        long w = ws[at];
+        for (long i = 0L; i < n; i++) {
+            long x = xs[i];
+            ys[i] = x + w;
+        }
+    declines: no load is the same for all points
+        given (const long *xs, long *ys, long n)
+        for (long i = 0; i < n; i++) {
+            long x = xs[i];
+            ys[i] = x + n;
+        }
+    """
+    if not isinstance(loop, kc.For):
+        return None
+    if not loop.body.statements or any(isinstance(n, OPAQUE) for n in walk(loop.body)):
+        return None
+    moved = _loads_of_all(loop)
+    if not moved:
+        return Declined("no load is the same for all points")
+    kept = tuple(s for s in loop.body.statements if s not in moved)
+    return (*moved, replace(loop, body=kc.Block(kept)))
+
+
+def _loads_of_all(loop: kc.For) -> tuple[kc.Declare, ...]:
+    """Declarations of what is loaded for all points, and of what that needs."""
+    body = loop.body.statements
+    written = {n.memory.name for n in walk(loop.body) if isinstance(n, kc.Store)}
+    varying = find_varying(body, [loop.variable.name, *assigned(body), *written])
+    same: list[kc.Declare] = []
+    loading = True
+    for statement in body:
+        loading = loading and not any(isinstance(n, LEAVING) for n in walk(statement))
+        if not isinstance(statement, kc.Declare) or statement.init is None:
+            continue
+        loads = any(isinstance(node, kc.Load) for node in walk(statement.init))
+        if (loading or not loads) and not varies(statement.init, varying):
+            same.append(statement)
+        elif isinstance(statement.variable, kc.Variable):
+            varying |= {statement.variable.name}
+    needed: set[Name] = set()
+    moved: list[kc.Declare] = []
+    for declared in reversed(same):
+        loads = any(isinstance(node, kc.Load) for node in walk(declared.init))
+        if loads or not needed.isdisjoint(used_names(declared.variable)):
+            moved.insert(0, declared)
+            needed |= used_names(declared.init)
+    return tuple(moved)

@@ -1,0 +1,204 @@
+"""Where a condition on the position of a loop holds, as a union of ranges.
+
+    i >= 1 && i < n - 1 && u     [1, n - 1) if u
+    i < a || i >= b              (.., a) and [b, ..)
+
+A condition is a formula of parts that are the same for all points and of comparisons
+that change once, where an index that grows with the loop passes a bound. Its
+disjunctive normal form is a union of `PositionRange`s.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from minifut.ir.node import immutable
+from minifut.ir.types import U64
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.position_ranges import (
+    FAR,
+    PositionIndices,
+    PositionRange,
+    clamped,
+    long_literal,
+)
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
+
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
+SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+UNSIGNED = kc.VectorType(U64)
+MOST_RANGES = 8
+PositionRanges = tuple[PositionRange, ...]
+
+
+@immutable
+class _Shifted:
+    """An index: the variable of the loop, a number, and terms that are the same for
+    all points, added or subtracted."""
+
+    number: int
+    terms: tuple[tuple[bool, kc.Expression], ...] = ()
+
+
+class PositionConditions:
+    """The conditions of a loop's body. `superset`: ranges may contain more points than
+    those where a condition holds, which allows for indices with summands that are only
+    known when the kernel runs: where one is so large that a sum may wrap around, all
+    points count."""
+
+    def __init__(self, loop: kc.For, *, superset: bool = False) -> None:
+        self.varying = find_varying(loop.body.statements, [loop.variable.name])
+        self.indices = PositionIndices(loop)
+        self.superset = superset
+
+    def ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
+        """Where a condition has this truth value; None if that is not known."""
+        self.indices.looked_into = 0
+        return self._ranges(condition, truth)
+
+    def _ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
+        parts: tuple[kc.Expression, ...] = ()
+        match condition:
+            case kc.Variable(name, _) if made := self.indices.definition(name):
+                return self._ranges(made, truth)
+            case kc.Binary("&&" | "||" | "&" | "|" as symbol, left, right, kc.TRUTH):
+                conjunction = (symbol in ("&&", "&")) == truth
+                parts = left, right
+            case kc.Operation(operator, operands, _) if operator.name in ("and", "or"):
+                conjunction = (operator.name == "and") == truth
+                parts = operands
+            case kc.Operation(operator, (operand,), _) if operator.name == "not":
+                return self._ranges(operand, not truth)
+            case kc.Call("!", (operand,), _):
+                return self._ranges(operand, not truth)
+        if parts:
+            found = [self._ranges(part, truth) for part in parts]
+            known = [ranges for ranges in found if ranges is not None]
+            if len(known) < len(found):
+                return None
+            return intersection(known) if conjunction else union(known)
+        if not varies(condition, self.varying):
+            uniform = self.indices.uniform(condition)
+            if uniform is None:
+                return None
+            if not truth:
+                uniform = kc.Call("!", (uniform,), kc.TRUTH)
+            return (PositionRange(uniform=[uniform]),)
+        return self._compared(condition, truth)
+
+    def _compared(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
+        """A comparison of two indices, of which one grows with the loop."""
+        match condition:
+            case kc.Operation(operator, (left, right), _):
+                name = operator.name
+            case kc.Binary(symbol, left, right, _):
+                name = SYMBOLS.get(symbol, "")
+            case _:
+                return None
+        if name not in OPPOSITE:
+            return None
+        if left.type == right.type == UNSIGNED:
+            return self._below(left, right, name, truth)
+        name = name if truth else OPPOSITE[name]
+        if name in ("gt", "ge"):
+            left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
+        shifts = [self._shifted(side) for side in (left, right)]
+        if (shifts[0] is None) == (shifts[1] is None):
+            return None
+        grows = 0 if shifts[0] is not None else 1
+        limit = self.indices.uniform((left, right)[1 - grows])
+        shift = shifts[grows]
+        if limit is None or shift is None:
+            return None
+        # i + shift < limit, or limit < i + shift
+        more = (name == "le") == (grows == 0)
+        apart = int(more) - shift.number
+        if apart or shift.terms:
+            limit = clamped(limit)
+        change = limit + apart if apart else limit
+        for added, term in shift.terms:
+            change = change - clamped(term) if added else change + clamped(term)
+        bound = PositionRange([], [change]) if grows == 0 else PositionRange([change])
+        return bound, *(PositionRange(uniform=[_is_far(t)]) for _, t in shift.terms)
+
+    def _below(
+        self, left: kc.Expression, right: kc.Expression, name: str, truth: bool
+    ) -> PositionRanges | None:
+        """Where an unsigned number is not below another one, both made of signed ones:
+        it is negative as a signed number, or not below that one."""
+        numbers = [self._signed(side) for side in (left, right)]
+        index, limit = numbers
+        if truth or not self.superset or name != "lt" or not index or not limit:
+            return None
+        sides = [
+            self._compared(kc.Binary("<", index, long_literal(0), kc.TRUTH), True),
+            self._compared(kc.Binary("<", index, limit, kc.TRUTH), False),
+        ]
+        known = [ranges for ranges in sides if ranges is not None]
+        return union(known) if len(known) == len(sides) else None
+
+    def _signed(self, exp: kc.Expression) -> kc.Expression | None:
+        """The i64 that an unsigned number is converted from."""
+        match exp:
+            case kc.Variable(name, _) if made := self.indices.definition(name):
+                return self._signed(made)
+            case kc.Operation(operator, (operand,), _) if operator.name == "convert":
+                return operand if operand.type == kc.LONG else None
+            case kc.Cast(operand, _):
+                return operand if operand.type == kc.LONG else None
+        return None
+
+    def _shifted(self, exp: kc.Expression) -> _Shifted | None:
+        """An index that grows with the loop; None of others."""
+        offset = self.indices.offset(exp)
+        if offset is not None:
+            return _Shifted(offset)
+        return self._with_terms(exp) if self.superset else None
+
+    def _with_terms(self, exp: kc.Expression) -> _Shifted | None:
+        """The same of a sum or difference that has summands of the same value for all
+        points."""
+        match exp:
+            case kc.Variable(own, kc.LONG) if made := self.indices.definition(own):
+                return self._shifted(made)
+            case kc.Operation(operator, (left, right), kc.LONG):
+                name = operator.name
+            case kc.Binary(symbol, left, right, kc.LONG):
+                name = {"+": "add", "-": "sub"}.get(symbol, "")
+            case _:
+                return None
+        if name not in ("add", "sub"):
+            return None
+        index, term = self._shifted(left), self.indices.uniform(right)
+        if index is None and name == "add":
+            index, term = self._shifted(right), self.indices.uniform(left)
+        if index is None or term is None:
+            return None
+        return _Shifted(index.number, (*index.terms, (name == "add", term)))
+
+
+def _is_far(term: kc.Expression) -> kc.Expression:
+    """Whether a summand is so large that sums with positions may wrap around."""
+    below = kc.Binary("<", term, long_literal(-FAR), kc.TRUTH)
+    above = kc.Binary(">", term, long_literal(FAR), kc.TRUTH)
+    return kc.Binary("||", below, above, kc.TRUTH)
+
+
+def union(sets: list[PositionRanges]) -> PositionRanges | None:
+    joined = tuple(part for ranges in sets for part in ranges)
+    return joined if len(joined) <= MOST_RANGES else None
+
+
+def intersection(sets: list[PositionRanges]) -> PositionRanges | None:
+    return union(
+        [
+            (
+                PositionRange(
+                    [low for part in parts for low in part.lows],
+                    [high for part in parts for high in part.highs],
+                    [test for part in parts for test in part.uniform],
+                ),
+            )
+            for parts in product(*sets)
+        ]
+    )

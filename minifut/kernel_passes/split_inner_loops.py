@@ -1,0 +1,53 @@
+"""Loops over points that are within others, without branches on their positions.
+
+    for (k = 0; k < n; k++)            for (k = 0; k < n; k++) {
+        for (i = 0; i < m; i++) {          w = ws[k];
+            w = ws[k];                     if (no i fails a check)
+            if (i < w) A           →           for (i < w) A; for (w <= i < m) B
+            else B, which may fail         else for (i < m) as before
+        }                              }
+
+The steps are those for the points of kernels (`lowering.segmap.cpu`): loads that are
+the same for all points come first, then one test for all checks on positions, then the
+branches.
+"""
+
+from __future__ import annotations
+
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.check_ranges import check_ranges_first
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import (
+    KernelEditor,
+    change_loops,
+    has_loops,
+    loops_inside,
+)
+from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.split_loop import split_loop
+
+
+def split_loops_inside(k: KernelEditor) -> None:
+    """Apply the rules to innermost loops over points that are within others."""
+    context = CodeContext(k)
+
+    def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        if not loop.points or has_loops(loop.body):
+            return None
+        *loads, rest = rewritten(hoist_loads, loop, context) or (loop,)
+        checked = rewritten(check_ranges_first, rest, context)
+        if checked is None:
+            made = rewritten(split_loop, rest, context)
+        else:
+            made = change_loops(
+                checked, lambda one: rewritten(split_loop, one, context)
+            )
+        if made is None or not loads:
+            return made
+        points = kc.Block((*loads, *made))
+        return (kc.Branch(loop.start < loop.bound, points),)
+
+    def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        return (loops_inside(loop, change),) if loop.points else None
+
+    k.change_loops(within)
