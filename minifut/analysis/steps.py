@@ -17,7 +17,7 @@ narrower ones as a part of that, and all else, such as branches, checks and scan
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 from functools import partial
 from math import lcm
 from typing import Any
@@ -41,7 +41,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size, bound_names, walk
+from minifut.ir.traverse import atom_size, bound_names, free_names, walk
 from minifut.ir.types import ScalarType, shape_of
 from minifut.names import Name
 
@@ -230,29 +230,52 @@ def _without_borders(loop: Loop) -> Loop:
     """The loop without code for points at borders: what tests of positions decide has
     the interior as its first branch (`passes.split`)."""
     names = frozenset(bound_names(loop))
-    return replace(loop, body=_interior(loop.body, frozenset(), names))
+    return replace(loop, body=_interior(loop.body, frozenset(), frozenset(), names))
 
 
-def _interior(body: Body, positions: Set[Name], inside: frozenset[Name]) -> Body:
+def _interior(
+    body: Body, positions: Set[Name], same: Set[Name], inside: frozenset[Name]
+) -> Body:
     """A body with these positions and tests of them; of the names bound `inside`
-    of the loop, others depend on data that it changes."""
-    known = set(positions)
+    of the loop, others depend on data that it changes. What is the `same` for all
+    points divides them into ranges (`kernel_passes.split_loop`): that of the heavier
+    branch counts, and checks cost nothing."""
+    known, same = set(positions), set(same)
+    divided: set[Name] = known | same
     statements: list[core.Stm] = []
 
-    def is_known(atom: core.Atom) -> bool:
-        return not isinstance(atom, Name) or atom in known or atom not in inside
+    def within(names: Set[Name], used: Iterable[Any]) -> bool:
+        return all(
+            not isinstance(atom, Name) or atom in names or atom not in inside
+            for atom in used
+        )
 
     for statement in body.statements:
-        match statement.exp:
-            case core.ScalarOp(_, operands) if all(map(is_known, operands)):
-                known.add(statement.pattern[0].name)
+        exp, bound = statement.exp, {p.name for p in statement.pattern}
+        used = free_names(exp)
+        if isinstance(exp, core.ScalarOp | core.SizeExp):
+            for names in (known, same, divided):
+                names |= bound if within(names, used) else set()
+        match exp:
+            case core.Index() if within(same, used):
+                same |= bound
+                divided |= bound
             case core.If(condition, then) if condition in known:
-                statements.extend(_interior(then, known, inside).statements)
+                inner = _interior(then, known, same, inside)
+                statements.extend(inner.statements)
+                continue
+            case core.If(condition, then, otherwise) if condition in divided:
+                heavier = max(then, otherwise, key=lambda arm: len(arm.statements))
+                inner = _interior(heavier, known, same, inside)
+                statements.extend(inner.statements)
+                continue
+            case core.Assert(condition) if condition in divided:
                 continue
             case Screma(_, arrays, _, _, function) as soac:
                 pairs = zip(function.parameters, arrays, strict=False)
                 more = {p.name for p, array in pairs if array not in inside}
-                inner = _interior(function.body, known | more, inside)
+                outer = inside - {*bound_names(function)}
+                inner = _interior(function.body, known | more, outer, inside)
                 soac = replace(soac, function=replace(function, body=inner))
                 statement = replace(statement, exp=soac)
         statements.append(statement)
