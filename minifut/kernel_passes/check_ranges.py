@@ -98,19 +98,20 @@ def check_ranges_first(
         return None
     if loop.rounds is not None and loop.rounds < FEWEST:
         return Declined("it has few points")
-    failing = _failing(loop)
+    conditions = PositionConditions(loop, superset=True)
+    failing = _failing(loop, conditions)
     if failing is None:
         return Declined("a check does not depend on the position alone")
     unchecked = used(_without_checks(loop.body).statements)
     parallel = loop.parallel or is_independent(unchecked)
     fast = replace(loop, body=kc.Block(unchecked), parallel=parallel)
-    holds = all_of([_is_empty(loop, where) for where in failing])
+    empty = [_is_empty(loop, where) for where in failing]
+    holds = all_of([*conditions.assumptions, *empty])
     return (kc.Branch(holds, kc.Block((fast,)), kc.Block((loop,))),)
 
 
-def _failing(loop: kc.For) -> PositionRanges | None:
+def _failing(loop: kc.For, conditions: PositionConditions) -> PositionRanges | None:
     """Where checks fail, or more; None if that is not known."""
-    conditions = PositionConditions(loop, superset=True)
     sets: list[PositionRanges] = []
     for path in _paths(loop.body, ()):
         if path is None:
@@ -149,8 +150,6 @@ def _is_empty(loop: kc.For, where: Any) -> kc.Expression:
     if not where.uniform:
         return empty
     other = kc.Call("!", (all_of(where.uniform),), kc.TRUTH)
-    if not where.lows and not where.highs:
-        return other
     return kc.Binary("||", other, empty, kc.TRUTH)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, replace
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.position_ranges import (
@@ -33,28 +33,46 @@ PositionRanges = tuple[PositionRange, ...]
 
 @immutable
 class _Shifted:
-    """An index: the variable of the loop, a number, and terms that are the same for
-    all points, added or subtracted."""
+    """An index: the variable of the loop or its negation, a number, and terms that are
+    the same for all points, added or subtracted."""
 
     number: int
+    rises: bool = True
     terms: tuple[tuple[bool, kc.Expression], ...] = ()
+
+    def negated(self) -> _Shifted:
+        terms = tuple((not added, term) for added, term in self.terms)
+        return _Shifted(-self.number, not self.rises, terms)
+
+    def plus(self, added: bool, term: kc.Expression) -> _Shifted:
+        return replace(self, terms=(*self.terms, (added, term)))
 
 
 class PositionConditions:
     """The conditions of a loop's body. `superset`: ranges may contain more points than
-    those where a condition holds, which allows for indices with summands that are only
-    known when the kernel runs: where one is so large that a sum may wrap around, all
-    points count."""
+    those where a condition holds. `near`: summands of indices that are only known
+    when the kernel runs; where one is so large that sums with positions may wrap
+    around, the ranges are not right."""
 
     def __init__(self, loop: kc.For, *, superset: bool = False) -> None:
+        self.superset = superset
         self.varying = find_varying(loop.body.statements, [loop.variable.name])
         self.indices = PositionIndices(loop)
-        self.superset = superset
+        self.near: list[kc.Expression] = []
+
+    @property
+    def assumptions(self) -> list[kc.Expression]:
+        """What must hold for the ranges to be right."""
+        return [_is_near(term) for term in dict.fromkeys(self.near)]
 
     def ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
         """Where a condition has this truth value; None if that is not known."""
         self.indices.looked_into = 0
-        return self._ranges(condition, truth)
+        before = list(self.near)
+        found = self._ranges(condition, truth)
+        if found is None:
+            self.near = before
+        return found
 
     def _ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
         parts: tuple[kc.Expression, ...] = ()
@@ -110,16 +128,18 @@ class PositionConditions:
         shift = shifts[grows]
         if limit is None or shift is None:
             return None
-        # i + shift < limit, or limit < i + shift
-        more = (name == "le") == (grows == 0)
-        apart = int(more) - shift.number
-        if apart or shift.terms:
+        # c - i < l is c - l < i
+        below = (grows == 0) == shift.rises
+        more = shift.number * (-1 if shift.rises else 1) + int((name == "le") == below)
+        self.near += [term for _, term in shift.terms]
+        if more or shift.terms or not shift.rises:
             limit = clamped(limit)
-        change = limit + apart if apart else limit
+        bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
         for added, term in shift.terms:
-            change = change - clamped(term) if added else change + clamped(term)
-        bound = PositionRange([], [change]) if grows == 0 else PositionRange([change])
-        return bound, *(PositionRange(uniform=[_is_far(t)]) for _, t in shift.terms)
+            add = added != shift.rises
+            bound = bound + clamped(term) if add else bound - clamped(term)
+        bound = bound + more if more else bound
+        return (PositionRange([], [bound]) if below else PositionRange([bound]),)
 
     def _below(
         self, left: kc.Expression, right: kc.Expression, name: str, truth: bool
@@ -151,9 +171,7 @@ class PositionConditions:
     def _shifted(self, exp: kc.Expression) -> _Shifted | None:
         """An index that grows with the loop; None of others."""
         offset = self.indices.offset(exp)
-        if offset is not None:
-            return _Shifted(offset)
-        return self._with_terms(exp) if self.superset else None
+        return self._with_terms(exp) if offset is None else _Shifted(offset)
 
     def _with_terms(self, exp: kc.Expression) -> _Shifted | None:
         """The same of a sum or difference that has summands of the same value for all
@@ -169,19 +187,21 @@ class PositionConditions:
                 return None
         if name not in ("add", "sub"):
             return None
-        index, term = self._shifted(left), self.indices.uniform(right)
-        if index is None and name == "add":
-            index, term = self._shifted(right), self.indices.uniform(left)
+        adds = name == "add"
+        if (index := self._shifted(left)) is not None:
+            term = self.indices.uniform(right)
+            return None if term is None else index.plus(adds, term)
+        term, index = self.indices.uniform(left), self._shifted(right)
         if index is None or term is None:
             return None
-        return _Shifted(index.number, (*index.terms, (name == "add", term)))
+        return (index if adds else index.negated()).plus(True, term)
 
 
-def _is_far(term: kc.Expression) -> kc.Expression:
-    """Whether a summand is so large that sums with positions may wrap around."""
-    below = kc.Binary("<", term, long_literal(-FAR), kc.TRUTH)
-    above = kc.Binary(">", term, long_literal(FAR), kc.TRUTH)
-    return kc.Binary("||", below, above, kc.TRUTH)
+def _is_near(term: kc.Expression) -> kc.Expression:
+    """Whether a summand is so small that no sum with a position wraps around."""
+    above = kc.Binary("<=", long_literal(-FAR), term, kc.TRUTH)
+    below = kc.Binary("<=", term, long_literal(FAR), kc.TRUTH)
+    return kc.Binary("&&", above, below, kc.TRUTH)
 
 
 def union(sets: list[PositionRanges]) -> PositionRanges | None:

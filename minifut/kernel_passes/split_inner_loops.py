@@ -24,7 +24,7 @@ from minifut.kernel_passes.editor import (
     loops_inside,
 )
 from minifut.kernel_passes.hoist_loads import hoist_loads
-from minifut.kernel_passes.split_loop import split_loop
+from minifut.kernel_passes.split_loop import split_by_branches
 
 
 def split_loops_inside(k: KernelEditor) -> None:
@@ -35,13 +35,12 @@ def split_loops_inside(k: KernelEditor) -> None:
         if not loop.points or has_loops(loop.body):
             return None
         *loads, rest = rewritten(hoist_loads, loop, context) or (loop,)
+        assert isinstance(rest, kc.For)
         checked = rewritten(check_ranges_first, rest, context)
         if checked is None:
-            made = rewritten(split_loop, rest, context)
+            made = split_by_branches(rest, context)
         else:
-            made = change_loops(
-                checked, lambda one: rewritten(split_loop, one, context)
-            )
+            made = change_loops(checked, lambda one: split_by_branches(one, context))
         if made is None or not loads:
             return made
         points = kc.Block((*loads, *made))

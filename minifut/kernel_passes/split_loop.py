@@ -23,7 +23,8 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
     PositionRange,
@@ -32,6 +33,25 @@ from minifut.kernel_passes.position_ranges import (
     used,
 )
 from minifut.rewrite.rule import Declined, rule
+
+MOST_SPLITS = 3
+
+
+def split_by_branches(
+    loop: kc.For, context: CodeContext, splits: int = MOST_SPLITS
+) -> tuple[kc.Statement, ...] | None:
+    """The loop without its branches on the position, one after the other; None if there
+    are none."""
+    made = rewritten(split_loop, loop, context) if splits else None
+    if made is None:
+        return None
+
+    def again(piece: kc.For) -> tuple[kc.Statement, ...] | None:
+        if piece is loop or not piece.points:
+            return None
+        return split_by_branches(piece, context, splits - 1)
+
+    return change_loops(made, again)
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
@@ -108,7 +128,8 @@ def split_loop(
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
-    found = _Finder(loop, context.k).branch()
+    finder = _Finder(loop, context.k)
+    found = finder.branch()
     if found is None:
         return Declined("no branch depends on the position alone")
     at, where, inside, outside = found
@@ -132,6 +153,10 @@ def split_loop(
         else:
             whole, none = kc.Block((inner,)), kc.Block((outer,))
             context.k.emit(kc.Branch(all_of(where.uniform), whole, none))
+    assumptions = finder.conditions.assumptions
+    if assumptions:
+        split = kc.Block(tuple(made))
+        return (kc.Branch(all_of(assumptions), split, kc.Block((loop,))),)
     return tuple(made)
 
 
@@ -201,6 +226,7 @@ def split_block(
     if found is None:
         return Declined("no branch depends on the position alone")
     at, where, inside, _ = found
+    where.uniform.extend(finder.conditions.assumptions)
     within = used((*body[: at + 1], *inside.statements, *body[at + 2 :]))
     whole = [
         *where.uniform,

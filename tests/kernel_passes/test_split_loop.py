@@ -40,6 +40,11 @@ PROGRAMS = {
         tabulate n (\\i -> if i > 0 && i < n - 1 then xs[i - 1] - xs[i + 1] else 7)""",
     "may fail": """[n]i64 =
         tabulate n (\\i -> if i >= 1 && i < n - 1 then xs[i - 1] else xs[i + k])""",
+    "falling": "[n]i64 = tabulate n (\\i -> if k - i < l then xs[i] * 3 else xs[i])",
+    "reversed": """[n]i64 =
+        tabulate n (\\i -> let j = k - i in if j < 0 || j >= n then 0 else xs[j])""",
+    "shifted by both": """[n]i64 =
+        tabulate n (\\i -> if i + k - l >= 0 && i + l <= 7 then xs[i] else 4)""",
     "by data": """[n]i64 =
         tabulate n (\\i -> if i < xs[0] + 9 then xs[i] * 3 else xs[i] - l)""",
     "checked": """[n]i64 =

@@ -31,7 +31,7 @@ from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.end_tests import test_ends_of_range
 from minifut.kernel_passes.hoist_loads import hoist_loads
-from minifut.kernel_passes.split_loop import split_loop
+from minifut.kernel_passes.split_loop import split_by_branches
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
@@ -293,7 +293,7 @@ def split_points(
 
     def split(inner: kc.For) -> tuple[kc.Statement, ...] | None:
         fits = inner.points or inner is loop
-        return rewritten(split_loop, inner, context) if fits else None
+        return split_by_branches(inner, context) if fits else None
 
     blocks = None if whole else rewritten(strip_mine_by_period, loop, context)
     return split(loop) if blocks is None else change_loops(blocks, split)
