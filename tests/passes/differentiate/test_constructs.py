@@ -81,6 +81,8 @@ ARRAY = {
     "histogram of maxima": "reduce_by_index (copy ys) f64.max (-1000) [0, 1, 1, 7, 1] xs",
     "histogram of rows": "reduce_by_index [xs, ys] (map2 (+)) (replicate 5 0) [1, 0, 1] [ys, ys, xs]",
     "histogram of rows of products": "reduce_by_index [xs, ys] (map2 (*)) (replicate 5 1) [1, 0, 1] [ys, ys, xs]",
+    "histogram of rows by an affine operator": "flatten (reduce_by_index [xs, ys] (map2 (\\a b -> a + b - 0.5 * a * b)) (replicate 5 0) [1, 0, 1, 7] [ys, ys, xs, xs])",
+    "histogram of rows of maxima": "flatten (reduce_by_index [xs, ys] (map2 f64.max) (replicate 5 (-1000)) [1, 0, 1, 7] [ys, map (* 2) ys, xs, xs])",
     "histogram in two dimensions": "flatten (reduce_by_index_2d [xs, ys] (+) 0 [(0, 1), (1, 4), (0, 9)] xs[:3])",
     "histogram of pairs": "(\\hs -> map (.0) hs) (reduce_by_index (zip xs ys) (\\(a, b) (c, d) -> (a * d + b * c, b * d)) (0, 1) [1, 1, 4, 0, 1] (zip ys xs))",
     "scatter": "scatter (copy ys) [3, 0, 9, 1, -1] xs",
