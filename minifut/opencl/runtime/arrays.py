@@ -197,6 +197,22 @@ def to_device(session: Session, array: np.ndarray) -> Any:
     return device_result(session, block, array.shape, array.dtype)
 
 
+class UsersCommands(list[Any]):
+    """The events of a user's commands on some memory. Arrays of pyopencl that are parts
+    or other shapes of each other share this list, and with it the memory: it is not
+    used again before the last of them is forgotten and the commands are done."""
+
+    __slots__ = ("memory",)
+
+    def __init__(self, memory: Any) -> None:
+        super().__init__()
+        self.memory = memory
+
+    def __del__(self) -> None:
+        for event in self:
+            event.wait()
+
+
 class Completed:
     """An attribute of pyopencl's arrays that calls leave out, since they do not need
     it: pyopencl's constructor, which takes as long as a small kernel, is called when it
@@ -213,6 +229,20 @@ class Completed:
             return getattr(view, self.name)
         array.minifut_complete()
         return vars(array)[self.name]
+
+
+class DeviceArrays:
+    """The class of a session's arrays on the device, made when it is needed first: that
+    imports more of pyopencl."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.kind: Any = None
+
+    def make(self) -> Any:
+        """The class from now on."""
+        self.kind = class_of_device_arrays(self._session)
+        return self.kind
 
 
 def class_of_device_arrays(session: Session) -> Any:
@@ -233,19 +263,27 @@ def class_of_device_arrays(session: Session) -> Any:
         def minifut_complete(self) -> None:
             """Give it what pyopencl's arrays have."""
             block, view, data = self.minifut_block, self.minifut_view, None
+            memory: Any = block
             if block is not None:
                 data = block.buffer
             elif view is not None and view.size:
+                memory = view = view.copy()  # that may be lent (lent.py)
                 flags = session.cl.mem_flags
                 mode = flags.READ_WRITE | flags.USE_HOST_PTR
                 data = session.cl.Buffer(session.context, mode, 0, view)
-            queue = session.commands
-            cl_array.Array.__init__(self, queue, self.shape, self.dtype, data=data)
+            form, events = (
+                (session.commands, self.shape, self.dtype),
+                UsersCommands(memory),
+            )
+            cl_array.Array.__init__(self, *form, data=data, events=events)
             self.minifut_view = None  # commands of the user's may follow
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
             if copy is False:
                 raise ValueError("an array on the device is always copied")
+            view = self.minifut_view
+            if view is not None and dtype is None:
+                return copied(session, view)
             array: np.ndarray = self.get()
             return array if dtype is None else array.astype(dtype)
 

@@ -11,15 +11,15 @@ and one result:
             array_0 = argument_0
             if not (array_0.dtype is f32_ and ...):
                 return general((argument_0,), more, device)
-        else:                                           # an array of the device?
-            array_0 = getattr(argument_0, "minifut_view", None)
+        elif argument_0.__class__ is device_arrays.kind:  # an array of the device
+            array_0 = argument_0.minifut_view
             ...
         size_0, = array_0.shape
         key = (size_0,)
         with lock:
             ...
             if key in ready and block_0 is None:
-                results = ready[key](array_0)           # recorded.py
+                results = ready[key](array_0)           # recorded.py, lent.py
             if results is None:
                 leaf_0 = block_0 or Block(Buffer(...), ...)
                 found_0, = function(run, size_0, leaf_0)
@@ -76,6 +76,7 @@ def direct_call(
         "MISSING": MISSING,
         "block_of": arrays.block_in_place,
         "context": session.context,
+        "device_arrays": session.device_arrays,
         "device_result": arrays.device_result,
         "first": session.first_launches,
         "flags": cl.mem_flags.READ_ONLY | cl.mem_flags.USE_HOST_PTR,
@@ -87,8 +88,8 @@ def direct_call(
         "name": entry.name,
         "number": session.number,
         "ndarray": np.ndarray,
-        "new": arrays.NEW_OBJECT,
         "pool": session.pool,
+        "on_device": recordings.on_device,
         "ready": recordings.ready,
         "recordings": recordings,
         "run": run,
@@ -140,6 +141,7 @@ def direct_text(entry: Entry) -> str | None:
         else f"result_of(session, *{name}, {leaf.type}_)"
         for name, leaf in zip(found, results, strict=True)
     )
+    replayed = ", ".join(f"array_{number}" for number in arrays)
     several = len(results) != 1
     missing = "".join(f"{name}=MISSING, " for name in names)
     lines = [
@@ -155,7 +157,7 @@ def direct_text(entry: Entry) -> str | None:
         f"        {''.join(f'{name} = ' for name in made)}results = None",
         "        try:",
         f"            if key in ready{here}:",
-        *(f"                {line}" for line in _replayed(arrays, results)),
+        f"                results = (on_device if device else ready)[key]({replayed})",
         "            if results is None:",
         *(
             f"                {made[number]} = {_leaf_of(number, leaf)}"
@@ -182,31 +184,6 @@ def direct_text(entry: Entry) -> str | None:
         f"    return results{'' if several else '[0]'}",
     ]
     return "\n".join(lines)
-
-
-def _replayed(arrays: list[int], results: list[EntryLeaf]) -> list[str]:
-    """Statements for a call that is recorded. Arrays of the device are made over memory
-    of its results, which has no other owner."""
-    lines = [
-        f"results = ready[key]({', '.join(f'array_{number}' for number in arrays)})",
-    ]
-    of_arrays = [n for n, leaf in enumerate(results) if leaf.shape is not None]
-    if not of_arrays:
-        return lines
-    found = "".join(f"found_{number}, " for number in range(len(results)))
-    lines += [
-        "if device and results is not None:",
-        "    kind = session.device_array",
-        f"    {found}= results",
-    ]
-    for number in of_arrays:
-        lines += [
-            f"    over_{number} = new(kind)",
-            f"    over_{number}.minifut_view = found_{number}",
-        ]
-    names = (("over" if n in of_arrays else "found", n) for n in range(len(results)))
-    made = "".join(f"{what}_{number}, " for what, number in names)
-    return [*lines, f"    results = ({made})"]
 
 
 def _plain(values: tuple[Value, ...]) -> list[EntryLeaf] | None:
@@ -250,8 +227,10 @@ def _leaf_of(number: int, leaf: EntryLeaf) -> str:
     name = f"argument_{number}"
     if leaf.shape is not None:
         array = f"array_{number}"
-        lent = f"Block(Buffer(context, flags, 0, {array}), {array}.nbytes, {array})"
-        return f"block_{number} or {lent}"
+        own = f"{name}.__class__ is not ndarray and {name}.minifut_block"
+        buffer = f"{name}.minifut_block.buffer if {own} else "
+        buffer += f"Buffer(context, flags, 0, {array})"
+        return f"block_{number} or Block({buffer}, {array}.nbytes, {array})"
     return f"{leaf.type}_.type({name})" if DTYPES[leaf.type].kind == "f" else name
 
 
@@ -272,8 +251,8 @@ def _array_checks(
         f"and 0 < {array}.nbytes <= most):"
     )
     yield f"        {leave}"
-    yield "else:"
-    yield f"    {array} = getattr({name}, 'minifut_view', None)"
+    yield f"elif {name}.__class__ is device_arrays.kind:"
+    yield f"    {array} = {name}.minifut_view"
     yield f"    if {array} is None:"
     yield f"        {array} = {name}"
     yield f"        {block} = block_of({name}, pool, {leaf.type}_, {rank})"
@@ -281,6 +260,8 @@ def _array_checks(
     yield f"            {leave}"
     yield f"    elif not ({of_type}):"
     yield f"        {leave}"
+    yield "else:"
+    yield f"    {leave}"
     tests = []
     parts = []
     for place, wanted in enumerate(leaf.shape):

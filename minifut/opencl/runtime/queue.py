@@ -26,7 +26,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cached_property
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -34,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
-from minifut.opencl.runtime.arrays import class_of_device_arrays
+from minifut.opencl.runtime.arrays import DeviceArrays
 from minifut.opencl.runtime.batch import Batch, BatchMemory
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device
@@ -123,6 +122,7 @@ class Session:
         self.cell, self.failure = self._make_cell()
         self.number = self.cell.view(np.int32)
         """the first is not 0 when a kernel has recorded a failure"""
+        self.device_arrays = DeviceArrays(self)
         self.running = ""
         """the entry point of the latest run"""
         self.is_dirty = False
@@ -138,10 +138,10 @@ class Session:
         buffer = self.cl.Buffer(self.context, flags.READ_WRITE | mode, hostbuf=cell)
         return cell, buffer
 
-    @cached_property
+    @property
     def device_array(self) -> Any:
         """The class of arrays on the device."""
-        return class_of_device_arrays(self)
+        return self.device_arrays.kind or self.device_arrays.make()
 
     @property
     def has_batches(self) -> bool:

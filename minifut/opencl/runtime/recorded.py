@@ -20,12 +20,13 @@ which raises the error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minifut.immutables import immutable
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, leaves_of
 from minifut.opencl.runtime.entry import wrapped
 from minifut.opencl.runtime.kernels import SMALL_WORK, Launcher
@@ -61,11 +62,13 @@ def refuse(*arrays: Any) -> None:
 class Recordings:
     """The recorded calls of an entry point, by their sizes and scalars."""
 
-    __slots__ = ("_entry", "_run", "_session", "_turns", "latest", "ready")
+    __slots__ = ("_entry", "_run", "_session", "_turns", "latest", "on_device", "ready")
 
     def __init__(self, session: Session, run: Run, entry: Entry) -> None:
         self._session, self._run, self._entry = session, run, entry
         self.ready: dict[tuple[Any, ...], Replay] = {}
+        self.on_device: dict[tuple[Any, ...], Replay] = {}
+        """the same calls with results that stay on the device"""
         self.latest: tuple[Any, ...] | None = None
         """the key of the latest call that was made in the other way"""
         self._turns = 0
@@ -73,6 +76,7 @@ class Recordings:
     def clear(self) -> None:
         """Forget all: the run has other kernels or parameters."""
         self.ready.clear()
+        self.on_device.clear()
         self.latest, self._turns = None, 0
 
     def start(self, key: tuple[Any, ...]) -> None:
@@ -88,6 +92,7 @@ class Recordings:
         self._turns = 0
         if len(self.ready) >= MOST:
             self.ready.clear()
+            self.on_device.clear()
         replay: Replay = refuse
         try:
             replay = recorded(self._session, self._run, self._entry, leaves[1:])
@@ -95,6 +100,35 @@ class Recordings:
             pass
         finally:
             self.ready[key] = replay
+            self.on_device[key] = refuse
+            if replay is not refuse:
+                self.on_device[key] = self._lending(key, replay, leaves[1:])
+
+    def _lending(
+        self, key: tuple[Any, ...], replay: Replay, leaves: Sequence[Any]
+    ) -> Replay:
+        """The recorded call with results on the device, as it is called first."""
+        given = [_without_contents(leaf) for leaf in leaves]
+
+        def first(*arrays: Any) -> tuple[Any, ...] | None:
+            from minifut.opencl.runtime.lent import lending
+
+            make = partial(record, self._run, self._entry, given)
+            found = lending(self._session, make, replay, keep)
+            keep(found)
+            return found(*arrays)
+
+        def keep(found: Replay) -> None:
+            self.on_device[key] = found
+
+        return first
+
+
+def _without_contents(leaf: Any) -> Any:
+    """An argument that is recorded like this one, and keeps no array of the user's."""
+    if not isinstance(leaf, Block):
+        return leaf
+    return Block(None, leaf.nbytes, np.empty_like(leaf.host))
 
 
 class Recorder:
@@ -206,7 +240,44 @@ class NotedLauncher:
         return note
 
 
-def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) -> Replay:
+@immutable
+class Result:
+    """A result of a recording: `form.format(place)` is its text in generated code,
+    where `out_PLACE` is a view of memory of the recording, or a number."""
+
+    form: str
+    view: Any
+    block: Block | None = None
+    """that of an array"""
+
+
+@immutable
+class Recording:
+    """Memory of its own for each array, and what is done with it."""
+
+    steps: list[Step]
+    blocks: list[PoolBlock]
+    given: list[np.ndarray]
+    results: list[Result]
+
+    @property
+    def places(self) -> list[int]:
+        """Which results are arrays."""
+        return [n for n, result in enumerate(self.results) if result.block is not None]
+
+    def names(self, session: Session) -> dict[str, Any]:
+        """What generated code knows."""
+        names: dict[str, Any] = {
+            "blocks": self.blocks,
+            "clear_failure": session.clear_failure,
+            "number": session.number,
+            "steps": self.steps,
+        }
+        names |= {f"given_{place}": view for place, view in enumerate(self.given)}
+        return names | {f"out_{n}": each.view for n, each in enumerate(self.results)}
+
+
+def record(run: Run, entry: Entry, leaves: Sequence[Any]) -> Recording:
     """The recording of a call with these arguments of the host function, of which the
     blocks are arrays of NumPy in place."""
     recorder = Recorder(run)
@@ -225,28 +296,24 @@ def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) ->
         outcome = entry.function(recorder, *leaves[:count], *arguments)
     finally:
         recorder.kernels = ()  # no cycle: blocks return to the pool at once
-    forms: list[str] = []
-    out: list[Any] = []
+    results: list[Result] = []
     for leaf, value in zip(leaves_of(entry.results), outcome, strict=True):
         if leaf.shape is not None:
-            forms.append("out_{}.copy()")
             block, shape = value
-            out.append(_view(block, shape, leaf))
+            results.append(Result("out_{}.copy()", _view(block, shape, leaf), block))
         elif isinstance(value, Unread):
-            forms.append("out_{}[()]")
-            out.append(value.view)
+            results.append(Result("out_{}[()]", value.view))
         else:
-            forms.append("out_{}")
-            out.append(wrapped(value, DTYPES[leaf.type]))
-    names: dict[str, Any] = {
-        "blocks": recorder.blocks,
-        "clear_failure": session.clear_failure,
-        "number": session.number,
-        "steps": recorder.steps,
-    }
-    names |= {f"given_{place}": view for place, view in enumerate(given)}
-    names |= {f"out_{place}": each for place, each in enumerate(out)}
-    exec(_code(len(given), tuple(forms)), names)
+            results.append(Result("out_{}", wrapped(value, DTYPES[leaf.type])))
+    return Recording(recorder.steps, recorder.blocks, given, results)
+
+
+def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) -> Replay:
+    """The recorded call with these arguments, with results of NumPy."""
+    recording = record(run, entry, leaves)
+    names = recording.names(session)
+    forms = tuple(result.form for result in recording.results)
+    exec(_code(len(recording.given), forms), names)
     replay: Replay = names.pop("replay")  # no cycle either
     return replay
 

@@ -126,8 +126,8 @@ def test_the_text_of_a_call() -> None:
         "        if not (array_0.dtype is f32_ and array_0.ndim == 1 and "
         "array_0.flags.carray and 0 < array_0.nbytes <= most):\n"
         "            return general((argument_0, argument_1, ), more, device)\n"
-        "    else:\n"
-        "        array_0 = getattr(argument_0, 'minifut_view', None)\n"
+        "    elif argument_0.__class__ is device_arrays.kind:\n"
+        "        array_0 = argument_0.minifut_view\n"
         "        if array_0 is None:\n"
         "            array_0 = argument_0\n"
         "            block_0 = block_of(argument_0, pool, f32_, 1)\n"
@@ -135,13 +135,16 @@ def test_the_text_of_a_call() -> None:
         "                return general((argument_0, argument_1, ), more, device)\n"
         "        elif not (array_0.dtype is f32_ and array_0.ndim == 1):\n"
         "            return general((argument_0, argument_1, ), more, device)\n"
+        "    else:\n"
+        "        return general((argument_0, argument_1, ), more, device)\n"
         "    size_0,  = array_0.shape\n"
         "    if not (argument_1.__class__ is int and "
         "-2147483648 <= argument_1 <= 2147483647):\n"
         "        return general((argument_0, argument_1, ), more, device)\n"
         "    key = (size_0, argument_1, )\n"
     )
-    assert "leaf_0 = block_0 or Block(Buffer(context, flags, 0, array_0)" in text
+    assert "leaf_0 = block_0 or Block(argument_0.minifut_block.buffer if " in text
+    assert "else Buffer(context, flags, 0, array_0), array_0.nbytes, array_0)" in text
 
 
 @pytest.mark.device
@@ -165,6 +168,35 @@ def test_arrays_of_the_device_are_plain(monkeypatch: pytest.MonkeyPatch) -> None
         prog.twice(twice[::2])
     with pytest.raises(MinifutError, match="expected"):
         prog.twice(prog.to_device(A))
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("count", [6, 20000])
+def test_parts_of_device_arrays_keep_their_memory(count: int) -> None:
+    """Also when the array that they are parts of is forgotten."""
+    prog = minifut.compile(TEXT)
+    ones = np.ones(count, np.float32)
+    for _ in range(20):
+        d, few = prog.to_device(ones), prog.to_device(ones.reshape(2, -1))
+        r = prog.twice(d, device=True)
+        parts = d[1:3], few.T, r[1:3], r.reshape(-1, 2)
+        wanted = [1, 1, 2, 2]
+        del d, few, r
+        later = [prog.twice(9 * ones, device=bool(k % 2)) for k in range(6)]
+        for part, each in zip(parts, wanted, strict=True):
+            assert set(np.asarray(part).ravel().tolist()) == {each}
+        assert all(np.asarray(each)[0] == 18 for each in later)
+
+
+@pytest.mark.device
+def test_commands_of_users_end_before_their_memory_is_used_again() -> None:
+    prog = minifut.compile(TEXT)
+    for number in range(300):
+        d = prog.to_device(XS) if number % 2 else prog.twice(XS, device=True)
+        d += 1
+        del d
+        found, copy = prog.twice(XS), XS + 0
+        assert np.array_equal(found, 2 * XS) and np.array_equal(copy, XS)
 
 
 @pytest.mark.device

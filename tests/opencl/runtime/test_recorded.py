@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import recorded
+from minifut.opencl.runtime import lent, recorded
 from tests.opencl.runtime.test_direct import CALLS, TEXT, outcome
 
 MORE = """
@@ -61,7 +61,19 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
         return again
 
+    lender = lent._lender
+
+    def noted_lender(*given: Any) -> recorded.Replay:
+        replay = lender(*given)
+
+        def again(*arrays: Any) -> Any:
+            found.append("lent")
+            return replay(*arrays)
+
+        return again
+
     monkeypatch.setattr(recorded, "recorded", noted)
+    monkeypatch.setattr(lent, "_lender", noted_lender)
     yield found
 
 
@@ -172,7 +184,7 @@ def test_arrays_of_the_device_are_recorded_with_others(names: list[str]) -> None
         kept.append(program.twice(kept[-1], device=True))
     assert program.twice(kept[-1]).tolist() == (32 * XS).tolist()
     assert program.twice(XS).tolist() == (2 * XS).tolist()
-    assert len(names) == 6
+    assert names.count("twice") == 4  # two of them for results that are in use
     assert [each.get()[1] for each in kept] == [2, 4, 8, 16]
     assert isinstance(kept[0], type(d)) and program.at(kept[0], 1) == 2
     number, flag = program.any(d.get().view(np.uint8)[:3], np.zeros(2, np.uint8))
@@ -197,3 +209,69 @@ def test_what_pyopencl_computes_on_results_is_seen(names: list[str]) -> None:
     assert "base_data" not in vars(again)  # pyopencl's constructor takes long
     assert program.consume(again, device=True).get()[0] == 1
     assert again.get().tolist() == (2 * XS).tolist()
+
+
+@pytest.mark.device
+def test_results_on_the_device_are_lent_and_never_shared() -> None:
+    """Whoever holds how many of them: no call writes over one that is in use."""
+    program = minifut.compile(TEXT + MORE)
+    random = np.random.default_rng(1)
+    held: list[tuple[Any, np.ndarray]] = []
+    blocks: set[int] = set()
+    for number in range(600):
+        xs = random.random(6).astype(np.float32)
+        given = xs if number % 3 else program.to_device(xs)
+        result = program.twice(given, device=True)
+        blocks.add(id(result))
+        held.append((result, 2 * xs))
+        if number % 5 == 0:  # results of results
+            held.append((program.twice(result, device=True), 4 * xs))
+        if number % 7 == 0:
+            view, wanted = held[0]
+            view += 1  # the user's own command
+            held[0] = view, wanted + 1
+        del result
+        most = int(random.integers(0, 5))
+        while len(held) > most:
+            del held[int(random.integers(0, len(held)))]
+        for each, wanted in held:
+            assert np.array_equal(np.asarray(each), wanted)
+    assert len(blocks) < 600
+
+
+@pytest.mark.device
+def test_lent_results_outlive_their_recordings() -> None:
+    program = minifut.compile(TEXT + MORE)
+    for _ in range(TIMES):
+        result = program.twice(XS, device=True)
+    timed = program.twice.prepare  # keeps memory of its arguments
+    assert timed is not None
+    ready = timed((program.twice(XS, device=True),))
+    program["twice"].function.__globals__["recordings"].clear()  # type: ignore[attr-defined]
+    for number in range(2 * TIMES):
+        program.twice(XS + number, device=True)
+    ready()
+    assert ready.results()[0].tolist() == (4 * XS).tolist()
+    assert result.get().tolist() == (2 * XS).tolist()
+
+
+@pytest.mark.device
+def test_results_that_stay_in_use_are_replaced(names: list[str]) -> None:
+    program = minifut.compile(TEXT)
+    kept = [program.twice(XS, device=True) for _ in range(TIMES + lent.PATIENCE)]
+    assert names.count("twice") > lent.PATIENCE // 2
+    names.clear()
+    for _ in range(4):
+        assert program.twice(XS, device=True).get().tolist() == (2 * XS).tolist()
+    assert names and set(names) == {"lent"}
+    assert all(each.get().tolist() == (2 * XS).tolist() for each in kept)
+
+
+@pytest.mark.device
+def test_a_result_that_is_another_s_memory_is_not_lent(names: list[str]) -> None:
+    program = minifut.compile(TEXT)
+    for _ in range(TIMES):
+        one, other = program.same(np.arange(3), device=True)
+        one += 1
+        assert (one.get().tolist(), other.get().tolist()) == ([1, 2, 3], [0, 1, 2])
+    assert "lent" not in names
