@@ -18,7 +18,7 @@ from typing import Any
 
 from minifut.errors import UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime.device_family import describe_family
+from minifut.opencl.runtime.device_family import cpu_family, describe_family
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_target import aligned_target
 from minifut.opencl.runtime.memory import SHARE, host_memory
@@ -56,7 +56,7 @@ class Device:
     them, if there is one: for launches that take less time than waking other threads"""
 
     family: str = ""
-    """of a GPU: `device_family`"""
+    """`device_family`"""
     takes_nvidia_options: bool = False
     adds_floats: bool = False
     """whether it has cl_ext_float_atomics"""
@@ -118,7 +118,9 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     simulator = "oclgrind" in platform_name.lower()
     version = platform.version.strip()
     family, takes_options = "", False
-    if not is_cpu and not simulator:
+    if is_cpu:
+        family = cpu_family(handle.native_vector_width_int)
+    elif not simulator:
         family, takes_options = describe_family(handle)
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
     memory = handle.global_mem_size

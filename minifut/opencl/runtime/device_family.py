@@ -1,5 +1,7 @@
-"""Families of GPUs: what their devices are called, and how their compilers are given
-how many registers a work-item may have.
+"""Families of devices: what they are called, and how compilers of GPUs are given how
+many registers a work-item may have.
+
+    avx2    CPUs with 16 registers of 256 bits, a quarter of what AVX-512 has
 
     sm_80   NVIDIA's data centres before Hopper; doubles at half the rate of floats
     sm_86   NVIDIA's consumer cards; few lanes for doubles
@@ -17,6 +19,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+AVX2_INTS = 8
+"""ints in a native vector of the family"""
 REGISTERS = 1 << 16
 """of a multiprocessor of NVIDIA's"""
 MOST_REGISTERS = 255
@@ -42,6 +46,11 @@ def family_of(vendor: str, name: str, capability: tuple[int, int] | None) -> str
     if found := re.match(r"gfx(\d+)[0-9a-f]{2}", name):
         return "cdna" if found[1] == "9" else "rdna"
     return "intel" if "intel" in vendor.lower() else ""
+
+
+def cpu_family(ints: int) -> str:
+    """The family of a CPU by the ints in a native vector, "" for AVX-512 and others."""
+    return "avx2" if ints == AVX2_INTS else ""
 
 
 def describe_family(handle: Any) -> tuple[str, bool]:

@@ -15,13 +15,21 @@ if TYPE_CHECKING:
 
 LOCAL_MEMORY = "device.local_memory"
 """the parameter that stands for the bytes of local memory of the device"""
+CPU_TILE_BYTES = 15 << 16
+"""of local memory that default tiles of a CPU take (`passes.tiling.parameters`)"""
+SIDES = ("block_rows", "block_columns")
+"""of tiles: their memory shrinks as the sides do"""
 
 
 def on_device(parameter: Parameter, device: Device) -> Parameter:
     """The parameter with the defaults of the device's family, and the bounds that the
     device sets."""
-    if device.family in parameter.defaults:
-        own = {"gpu": parameter.defaults[device.family]}
+    default = parameter.defaults.get(device.family)
+    if device.kind == "cpu" and parameter.name.endswith(SIDES):
+        side = parameter.defaults.get("cpu", 1) if default is None else default
+        default = _fitting(side, device)
+    if default is not None:
+        own = {device.kind: default}
         parameter = parameter._replace(defaults={**parameter.defaults, **own})
     if parameter.kind != "group_size" or parameter.bounds is None:
         return parameter
@@ -29,6 +37,15 @@ def on_device(parameter: Parameter, device: Device) -> Parameter:
     most = min(high, device.group_size)
     defaults = {kind: min(value, most) for kind, value in parameter.defaults.items()}
     return parameter._replace(bounds=(low, most), defaults=defaults)
+
+
+def _fitting(side: int, device: Device) -> int:
+    """The side of a tile, halved until tiles fit the second-level cache of a CPU, which
+    is its local memory: without, a product would be left to a version without tiles."""
+    nbytes = CPU_TILE_BYTES
+    while nbytes > device.local_memory and side > 1:
+        side, nbytes = side // 2, nbytes // 2
+    return side
 
 
 def parameter_values(

@@ -8,10 +8,13 @@ On a GPU `GPU_TILES` has the tiles of one accumulator, by bytes of an element an
 of the device; several accumulators leave registers for 4 x 4 elements. On a CPU one
 core works on the whole tile: 8 rows of 128 bytes are enough accumulators to hide what
 an addition takes (14, as many as fit its registers, or 6 of 256 are no faster and waste
-more at edges and where there are only 8 rows), and the packed parts of both operands
+more at edges and where there are only 8 rows); without AVX-512, 6 rows of 64 bytes are
+12 of 16 registers, which leaves some for the operands (8 rows of 64 bytes or of 128 are
+kept in memory and take 1.7 times as long). The packed parts of both operands
 fill its second-level cache; wider elements and more accumulators make blocks lower and
 narrower, but not less deep, so that all of them stay in `CPU_LOCAL_BYTES` (products of
-doubles of 2048 x 2048 gain a tenth over blocks of half the depth). Blocks of 512 rows
+doubles of 2048 x 2048 gain a tenth over blocks of half the depth); the runtime makes
+them smaller where that cache is. Blocks of 512 rows
 gain 1 to 3 % where rows are read in place, but lose 6 % where they are copied: steps
 then access more pages than a core has entries for.
 """
@@ -22,8 +25,8 @@ from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable
 
 CPU_LOCAL_BYTES = 15 << 16
-CPU_REGISTER_ROWS = 8
-CPU_REGISTER_BYTES = 128
+CPU_REGISTERS = {"cpu": (8, 128), "avx2": (6, 64)}
+"""rows, and the bytes of each, by family of CPUs; "cpu" is for AVX-512"""
 CPU_LINE_BYTES = 256
 """of accumulators where only one dimension is tiled"""
 CPU_ROWS = 256
@@ -100,15 +103,23 @@ class Footprint:
 def parameter(nest: str, which: str, footprint: Footprint) -> Parameter:
     """The tile parameter of that name."""
     kind, most = KINDS[which]
-    cpu = {**cpu_defaults(footprint), "split_depth": SPLIT_DEPTH}[which]
-    by_family = {
+    cpus = {
+        family: {**cpu_defaults(footprint, family), "split_depth": SPLIT_DEPTH}[which]
+        for family in CPU_REGISTERS
+    }
+    gpus = {
         family: {**defaults, "split_depth": 512}[which]
         for family, defaults in gpu_defaults(footprint).items()
     }
-    common = by_family["gpu"]
-    unlike = {name: size for name, size in by_family.items() if size != common}
-    defaults = {"cpu": cpu, "gpu": common, **unlike}
+    defaults = {"cpu": cpus["cpu"], "gpu": gpus["gpu"], **_unlike("gpu", gpus)}
+    defaults |= _unlike("cpu", cpus)
     return Parameter(f"{nest}.{which}", kind, tuple(defaults.items()), (1, most))
+
+
+def _unlike(kind: str, by_family: dict[str, int]) -> dict[str, int]:
+    """The defaults of families that differ from the one of their kind."""
+    common = by_family[kind]
+    return {name: size for name, size in by_family.items() if size != common}
 
 
 def gpu_defaults(footprint: Footprint) -> dict[str, dict[str, int]]:
@@ -132,11 +143,12 @@ def gpu_defaults(footprint: Footprint) -> dict[str, dict[str, int]]:
     }
 
 
-def cpu_defaults(footprint: Footprint) -> dict[str, int]:
-    """Tile sizes for a CPU that fit its local memory."""
-    nbytes = CPU_LINE_BYTES if footprint.rank == 1 else CPU_REGISTER_BYTES
+def cpu_defaults(footprint: Footprint, family: str) -> dict[str, int]:
+    """Tile sizes for a family of CPUs that fit its local memory."""
+    register_rows, nbytes = CPU_REGISTERS[family]
+    nbytes = CPU_LINE_BYTES if footprint.rank == 1 else nbytes
     lanes = max(1, min(64, nbytes // footprint.widest))
-    rows = max(1, CPU_REGISTER_ROWS // footprint.accumulators)
+    rows = max(1, register_rows // footprint.accumulators)
     if footprint.rank == 1:
         columns = max(1, CPU_COLUMNS // lanes)
         return {

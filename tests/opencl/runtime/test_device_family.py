@@ -1,4 +1,4 @@
-"""Families of GPUs, and the registers that their compilers are told of."""
+"""Families of devices, and the registers that their compilers are told of."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from minifut.opencl.runtime.device_family import (
     MOST_REGISTERS,
     UNROLLED,
+    cpu_family,
     family_of,
     most_registers,
     register_options,
@@ -33,6 +34,10 @@ def test_devices_belong_to_families(
     vendor: str, name: str, capability: tuple[int, int] | None, family: str
 ) -> None:
     assert family_of(vendor, name, capability) == family
+
+
+def test_cpus_without_avx512_are_a_family() -> None:
+    assert [cpu_family(ints) for ints in (1, 4, 8, 16)] == ["", "", "avx2", ""]
 
 
 def test_two_groups_of_tiles_have_registers() -> None:
