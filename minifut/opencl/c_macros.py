@@ -28,17 +28,20 @@ PRELUDE = """\
 #define ROUNDS(type, i, start, bound, step, extent) \
   for (type i = start, i##_DONE = 0; i##_DONE < (extent); \
        i += step, i##_DONE += step) if (i < (bound))
-#define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
 #else
 #define GROUP WORK_ITEMS
 #define KEEP(x)
 #define LAST
 #define ROUNDS(type, i, start, bound, step, extent) \
   for (type i = start; i < (bound); i += step)
-#define PREFETCH(place) ((void)0)
 #if defined(__NVPTX__) || defined(cl_nv_pragma_unroll)
 #define UNROLL _Pragma("unroll 2")
 #endif
+#endif
+#if defined(POCL_DEVICE_ADDRESS_BITS) && (defined(__AVX512F__) || !defined(__AVX2__))
+#define PREFETCH(place) __builtin_prefetch((const void *)(ulong)(place))
+#else
+#define PREFETCH(place) ((void)0)
 #endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
