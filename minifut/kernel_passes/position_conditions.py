@@ -24,8 +24,8 @@ from minifut.kernel_passes.position_ranges import (
 )
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 
-OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt"}
-SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
+SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 UNSIGNED = kc.VectorType(U64)
 MOST_RANGES = 8
 PositionRanges = tuple[PositionRange, ...]
@@ -118,6 +118,8 @@ class PositionConditions:
         if left.type == right.type == UNSIGNED:
             return self._below(left, right, name, truth)
         name = name if truth else OPPOSITE[name]
+        if name == "ne":  # two ranges, and nothing to gain
+            return None
         if name in ("gt", "ge"):
             left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
         shifts = [self._shifted(side) for side in (left, right)]
@@ -130,15 +132,19 @@ class PositionConditions:
             return None
         # c - i < l is c - l < i
         below = (grows == 0) == shift.rises
-        more = shift.number * (-1 if shift.rises else 1) + int((name == "le") == below)
+        more = shift.number * (-1 if shift.rises else 1)
+        if name != "eq":
+            more += int((name == "le") == below)
         self.near += [term for _, term in shift.terms]
-        if more or shift.terms or not shift.rises:
+        if more or shift.terms or not shift.rises or name == "eq":
             limit = clamped(limit)
         bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
         for added, term in shift.terms:
             add = added != shift.rises
             bound = bound + clamped(term) if add else bound - clamped(term)
         bound = bound + more if more else bound
+        if name == "eq":
+            return (PositionRange([bound], [bound + 1], single=True),)
         return (PositionRange([], [bound]) if below else PositionRange([bound]),)
 
     def _below(
@@ -217,6 +223,7 @@ def intersection(sets: list[PositionRanges]) -> PositionRanges | None:
                     [low for part in parts for low in part.lows],
                     [high for part in parts for high in part.highs],
                     [test for part in parts for test in part.uniform],
+                    any(part.single for part in parts),
                 ),
             )
             for parts in product(*sets)

@@ -48,6 +48,7 @@ class PositionRange:
     lows: list[kc.Expression] = field(default_factory=list)
     highs: list[kc.Expression] = field(default_factory=list)
     uniform: list[kc.Expression] = field(default_factory=list)
+    single: bool = False
 
 
 def emit_ranges(

@@ -144,7 +144,10 @@ def split_loop(
         parallel=loop.parallel or is_independent(within),
     )
     outer = replace(loop, body=kc.Block(beside))
-    if _weight(beside) > _weight(within):  # there are few
+    if where.single:
+        inner = replace(inner, parallel=False, points=False)
+        outer = replace(outer, parallel=loop.parallel or is_independent(beside))
+    elif _weight(beside) > _weight(within):  # there are few
         plain = loop.parallel and not (where.lows or where.highs)
         outer = replace(outer, parallel=plain, points=False, expensive=False)
     with context.k.nested() as made:

@@ -40,6 +40,8 @@ PROGRAMS = {
         tabulate n (\\i -> if i > 0 && i < n - 1 then xs[i - 1] - xs[i + 1] else 7)""",
     "may fail": """[n]i64 =
         tabulate n (\\i -> if i >= 1 && i < n - 1 then xs[i - 1] else xs[i + k])""",
+    "one point": """[n]i64 = tabulate n (\\i ->
+        if i == k then 7 else if l - i == 3 then xs[i] else xs[i - 1 + i64.bool (i < 1)])""",
     "falling": "[n]i64 = tabulate n (\\i -> if k - i < l then xs[i] * 3 else xs[i])",
     "reversed": """[n]i64 =
         tabulate n (\\i -> let j = k - i in if j < 0 || j >= n then 0 else xs[j])""",
