@@ -9,9 +9,9 @@ The reorder window of a core spans some hundred instructions. A hardware prefetc
 covers unit-stride loads, but while indirect accesses miss the cache and fill the
 window, the loads of their addresses are issued too late. Measured on PoCL with 2^24
 keys and AVX-512: a histogram into 8192 bins takes 0.4 of the time, one into 2^20 bins
-0.6, a gather 0.7 to 0.9. On processors with AVX2 alone (Zen 3) prefetches change neither
-of these, and sparse products with rows of 16 take 1.1 to 1.4 times as long: there the
-macro stands for nothing.
+0.6, a gather 0.7 to 0.9. With AVX2 alone (Zen 3) prefetches change neither of these,
+and sparse products with rows of 16 take 1.1 to 1.4 times as long: there the macro
+stands for nothing.
 
 Conditions: the loop has an access whose address depends on loaded data, is innermost,
 is not marked for vectorisation by the device's compiler, and is not known to be short.
