@@ -3,6 +3,7 @@
     INTERLEAVE_LOW_16X32(a, b)     a0, b0, a1, b1, .. a7, b7
     MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
     REVERSE_16X32(a)               a15, a14, .. a0
+    LANES_XOR_1_16X32(a)           a1, a0, a3, a2, .. a15, a14
 
     minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
 
@@ -28,6 +29,12 @@ def move_up(distance: int, lanes: int, bits: int) -> str:
 def reverse(lanes: int, bits: int) -> str:
     """The name of the macro that puts lanes into the opposite order."""
     return f"REVERSE_{lanes}X{bits}"
+
+
+def partners(operator: str, distance: int, lanes: int, bits: int) -> str:
+    """The name of the macro that gives each lane the one whose number is its own,
+    combined with a distance by "or" or "xor"."""
+    return f"LANES_{operator.upper()}_{distance}_{lanes}X{bits}"
 
 
 def _definition(
@@ -93,5 +100,19 @@ SHUFFLES: dict[str, str] = (
         )
         for lanes in (4, 8, 16)
         for bits in _MASKS
+    }
+    | {
+        partners(name, distance, lanes, bits): _definition(
+            partners(name, distance, lanes, bits),
+            lanes,
+            bits,
+            [combine(n, distance) for n in range(lanes)],
+            "a",
+        )
+        for name, combine in (("or", int.__or__), ("xor", int.__xor__))
+        for lanes in (4, 8, 16)
+        for bits in _MASKS
+        for distance in (1, 2, 4, 8)
+        if distance < lanes
     }
 )

@@ -11,6 +11,9 @@ points reads and writes contiguous elements, without divisions, and branches on 
 quotient or the bit are those of a block. The period is known when the kernel runs: if
 it is short, or bits are those of no power of two, the loop stays as it was.
 
+Where the device gathers slowly, blocks are shorter, and bits that are shorter still are
+constants of loops over vectors (`vectorise.permutations`): of s = 1, 2 and 4, one each.
+
 Source: Allen, Kennedy, "Optimizing Compilers for Modern Architectures" (2001), 9.3.
 """
 
@@ -20,19 +23,34 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.kernels import Parameter
 from minifut.ir.node import replace
+from minifut.ir.scalars import operator
 from minifut.ir.traverse import map_children, walk
+from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.position_ranges import FAR, PositionIndices, all_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import QUOTIENTS, RESTS
+from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
 
 BITS = ("and", "or", "xor")
 LEAST = 32
 """points of a block: fewer do not fill vectors"""
+LANES = 8
+"""of vectors of points that are partners of each other"""
+SHORTEST = Parameter(
+    "cpu.shortest_period",
+    "tile_size",
+    (("cpu", LEAST), ("gpu", LEAST), ("avx2", LANES)),
+    (LANES, LEAST),
+    "points of a block between multiples of a period; if there may be 8, partners at a "
+    "distance below it are lanes of a vector",
+)
 LARGEST = 200
 """nodes of a body that is duplicated"""
 
@@ -53,7 +71,7 @@ def strip_mine_by_period(
             ys[i] = x;
         }
     after:
-        if ((w >= 32L) && (w <= 281474976710656L)) {
+        if ((w >= shortest_period) && (w <= 281474976710656L)) {
             long at = 0L;
             long row = 0L / w;
             while (at < n) {
@@ -144,7 +162,8 @@ def _emit_blocks(
     """The loop over blocks, or the one over points if the period is short."""
     zero = kc.Literal(0, kc.LONG)
     start, period = k.named(loop.start, "start"), k.named(length, "period")
-    fits = [period >= LEAST, period <= FAR]
+    shortest = k.build_constant(SHORTEST)
+    fits = [period >= shortest, period <= FAR]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
     bits = bool(body.operators & set(BITS))
@@ -169,5 +188,72 @@ def _emit_blocks(
             k.emit(replace(loop, variable=rest, body=block, **ends))
             k.assign(at, end)
             k.assign(row, row + 1)
+    plain = replace(loop, points=False)
     with k.otherwise():
-        k.emit(replace(loop, points=False))
+        paired = _emit_pairs(k, plain, body, start, period) if bits else None
+        if paired is None:
+            k.emit(plain)
+        else:
+            k.emit(kc.StaticIf(shortest <= LANES, paired, kc.Block((plain,))))
+
+
+def _emit_pairs(
+    k: CodeBuilder,
+    loop: kc.For,
+    body: _PeriodicBody,
+    start: kc.Expression,
+    period: kc.Expression,
+) -> kc.Block | None:
+    """Vectors of points, the first of which is a multiple of the lanes, if the period
+    is a power of two below that; points one by one before and behind them. None if
+    points have no vectors."""
+    if not loop.parallel or not body.operators <= set(BITS):
+        return None
+    distances = [1 << n for n in range(LANES.bit_length() - 1)]
+    with k.nested() as made:
+        low, high = k.declare("low", start), k.declare("high", start)
+        short = (start >= 0) & (period > 0) & (period < LANES)
+        with k.branch(short & (period & (period - 1)).equals(0)):
+            up = (start + (LANES - 1)) // LANES * LANES
+            k.assign(low, kc.Call("min", (up, loop.bound), kc.LONG))
+            down = loop.bound // LANES * LANES
+            k.assign(high, kc.Call("max", (low, down), kc.LONG))
+            for distance in distances:
+                with k.branch(period.equals(distance)):
+                    emitted = _emit_vectors(k, loop, body, (low, high), distance)
+                if not emitted:
+                    return None
+        side = k.variable("side", kc.LONG)
+        begin = kc.Select(side.equals(0), start, high, kc.LONG)
+        end = kc.Select(side.equals(0), low, loop.bound, kc.LONG)
+        sides = kc.Block((replace(loop, start=begin, bound=end),))
+        zero, one, two = (kc.Literal(n, kc.LONG) for n in range(3))
+        k.emit(kc.For(side, zero, two, one, sides))
+    return kc.Block(tuple(made))
+
+
+def _emit_vectors(
+    k: CodeBuilder,
+    loop: kc.For,
+    body: _PeriodicBody,
+    ends: tuple[kc.Expression, kc.Expression],
+    distance: int,
+) -> bool:
+    """Vectors of points that are combined with a constant; False if there are none."""
+    constant = kc.Literal(distance, kc.LONG)
+    values = {
+        name: kc.Operation(operator(name, I64), (loop.variable, constant), kc.LONG)
+        for name in BITS
+    }
+    statements = [body.in_block(s, values) for s in loop.body.statements]
+    low, high = ends
+    with k.loop("block", high, low, LANES) as block:
+        at = (block, 1)
+        try:
+            made = vectorise(
+                k, statements, loop.variable, at, LANES, rows=[], aligned=True
+            )
+        except NotVectorisable:
+            return False
+        k.statements.extend(made)
+    return True

@@ -26,6 +26,11 @@ from minifut.kernel_passes.vectorise.division import (
     by_floats,
     by_steps,
 )
+from minifut.kernel_passes.vectorise.permutations import (
+    OwnBlock,
+    combined_numbers,
+    load_partners,
+)
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
@@ -56,6 +61,8 @@ class ExpressionVectoriser(VectorOperations):
         self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers: frozenset[Name] = frozenset()
         self.mask: kc.Expression | None = None
+        self.own_block: OwnBlock | None = None
+        """where the index of the first lane is a multiple of the lanes"""
         self.loops: list[Rounds] = []
         """around what is vectorised"""
         self.rows: list[kc.Expression] | None = None
@@ -81,6 +88,8 @@ class ExpressionVectoriser(VectorOperations):
         found = affine(exp, self.affine, self.varying)
         if found is not None:
             return self.integers(*found)
+        if (numbers := combined_numbers(exp, self)) is not None:
+            return numbers
         match exp:
             case kc.Variable() | kc.Register():
                 return replace(exp, type=self.wide(exp.type.scalar))
@@ -270,7 +279,8 @@ class ExpressionVectoriser(VectorOperations):
             return self.load_own(load)
         if load.memory.space == "private":
             raise NotVectorisable("a private array")
-        outcome = first_of(LOADS, load, self)
+        rules = LOADS if self.own_block is None else (load_partners, *LOADS)
+        outcome = first_of(rules, load, self)
         if isinstance(outcome, Declined):
             raise NotVectorisable(outcome.reason)
         return self.from_memory(load.memory, outcome)

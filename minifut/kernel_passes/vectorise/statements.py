@@ -21,6 +21,10 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_loop,
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
+from minifut.kernel_passes.vectorise.permutations import (
+    combined_number,
+    own_block,
+)
 from minifut.kernel_passes.vectorise.private_arrays import (
     Owned,
     declare_in_lanes,
@@ -44,6 +48,7 @@ def vectorise(
     numbers: frozenset[Name] = frozenset(),
     arrays: Owned | None = None,
     rows: list[kc.Expression] | None = None,
+    aligned: bool = False,
 ) -> list[kc.Statement]:
     """The statements for `width` points at once.
 
@@ -52,7 +57,8 @@ def vectorise(
     they are vectors of the same names. Families of registers in `numbers` never hold a
     NaN; `arrays` are those that each point has for itself, with their sizes.
     What must hold for lanes to traverse rows is added to `rows`, where points are known
-    to be independent; without, none may.
+    to be independent; without, none may. `aligned`: the first index is a multiple of
+    the width.
     Raises `NotVectorisable` with the reason.
     """
     own, declared = declare_in_lanes(k, arrays or {}, width)
@@ -69,8 +75,15 @@ def vectorise(
     lanes.numbers = numbers
     lanes.own = own
     lanes.rows = rows
+    if aligned or _is_multiple(at[0], width):
+        lanes.own_block = own_block(statements, index.name, at)
     made = Vectoriser(k, lanes, changing).block(statements)
     return [*declared, *made]
+
+
+def _is_multiple(first: kc.Expression, width: int) -> bool:
+    """Whether an index is a number that the lanes divide."""
+    return isinstance(first, kc.Literal) and int(first.value) % width == 0
 
 
 def _refuse_calls(statements: Sequence[kc.Statement]) -> None:
@@ -151,6 +164,9 @@ class Vectoriser:
             if found is not None and variable.type == kc.LONG:
                 lanes.affine[name] = (self.named(found[0], name.base), found[1])
                 return
+            combined = combined_number(init, lanes)
+            if lanes.own_block is not None and combined is not None:
+                lanes.own_block.combined[name] = combined
             known = (lanes.steady, lanes.affine, lanes.varying, lanes.width)
             if (ends := clamped_ends(init, *known)) is not None:
                 first, last = (self.named(end, name.base) for end in ends)

@@ -1,0 +1,155 @@
+"""Lanes that read each other's elements.
+
+    y = xs[i ^ 1]     i = 8, 9, 10, 11     elements 9, 8, 11, 10: a shuffle of xs[8 ..]
+
+Where the number of the first lane is a multiple of the lanes, `i ^ d`, `i | d` and
+`i & d` with a constant d below it combine the number of the lane alone. So partners in
+butterflies and sorting networks are in the vector of the lanes' own elements, which is
+there if all points read those.
+
+Source: Hacker's Delight, 7-6 (Warren, 2012), the exchange of bits of an index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import TYPE_CHECKING
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.node import mutable
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import partners
+from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.context import LIFT
+from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+if TYPE_CHECKING:
+    from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
+
+COMBINED: dict[str, Callable[[int, int], int]] = {
+    "and": int.__and__,
+    "or": int.__or__,
+    "xor": int.__xor__,
+}
+ENDS = (kc.Fail, kc.Return, kc.Break)
+"""statements after which not all points go on"""
+SYMBOLS = {"&": "and", "|": "or", "^": "xor"}
+
+
+@mutable
+class OwnBlock:
+    """Points whose numbers begin at a multiple of the lanes, `first`. All of them read
+    their own elements of the memories in `read`."""
+
+    first: kc.Expression
+    read: frozenset[kc.Memory]
+    combined: dict[Name, tuple[str, int]] = field(default_factory=dict)
+    """variables that are the number combined with a constant, once declared"""
+
+
+def combined_number(
+    exp: kc.Expression, lanes: ExpressionVectoriser
+) -> tuple[str, int] | None:
+    """The operator by which a lane's number is combined, and the power of two, less
+    than there are lanes, that it is combined with; None if it is not."""
+    block = lanes.own_block
+    if block is None or exp.type != kc.LONG:
+        return None
+    match exp:
+        case kc.Variable(variable, _):
+            return block.combined.get(variable)
+        case kc.Operation(operator, (left, kc.Literal(int(value), _)), _):
+            name = operator.name
+        case kc.Binary(symbol, left, kc.Literal(int(value), _), _):
+            name = SYMBOLS.get(symbol, "")
+        case _:
+            return None
+    if name not in COMBINED or not 0 < value < lanes.width or value & (value - 1):
+        return None
+    found = affine(left, lanes.affine, lanes.varying)
+    same = found is not None and found[1] == 1 and alpha_equal(found[0], block.first)
+    return (name, value) if same else None
+
+
+def combined_numbers(
+    exp: kc.Expression, lanes: ExpressionVectoriser
+) -> kc.Expression | None:
+    """The values in all lanes of such an expression."""
+    found, block = combined_number(exp, lanes), lanes.own_block
+    if found is None or block is None:
+        return None
+    name, value = found
+    numbers = lanes.each(
+        lambda n: kc.Literal(COMBINED[name](n, value), kc.LONG), kc.LONG.scalar
+    )
+    return numbers if name == "and" else lanes.broadcast(block.first) + numbers
+
+
+@rule(label="asVector", paper=LIFT)
+def load_partners(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load the elements of lanes whose numbers are combined with a constant as a
+    shuffle of the lanes' own elements.
+
+    before:
+        given (const float *xs, float *ys)
+        for (long j = 8; j < 12; j++) {
+            float x = xs[j];
+            float y = 0.0f;
+            if (x > y) {
+                y = xs[j ^ 2];
+            }
+            ys[j] = y;
+        }
+    after:
+        float4 x = (*(__global const loose_float4 *)(xs + 8L));
+        float4 y = ((float4)(0.0f));
+        int4 truth = x > y;
+        int4 active = truth;
+        if (any(active)) {
+            y = active ? LANES_XOR_2_4X32((*(__global const loose_float4 *)(xs + 8L))) :
+            y;
+        }
+        *(__global loose_float4 *)(ys + 8L) = y;
+    declines: lanes do not combine their numbers with a constant
+        given (const float *xs, float *ys, long t)
+        for (long j = 8; j < 12; j++) {
+            ys[j] = xs[j ^ t];
+        }
+    declines: not all points read their own elements
+        given (const float *xs, float *ys)
+        for (long j = 8; j < 12; j++) {
+            ys[j] = xs[j ^ 2];
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    found, block = combined_number(load.index, lanes), lanes.own_block
+    if block is None or found is None or found[0] == "and":
+        return Declined("lanes do not combine their numbers with a constant")
+    if load.memory not in block.read:
+        return Declined("not all points read their own elements")
+    type_ = kc.VectorType(stored_type(load.memory), lanes.width)
+    own = kc.Load(load.memory, block.first, type_)
+    return kc.Call(partners(*found, lanes.width, lane_bits(type_)), (own,), type_)
+
+
+def own_block(statements: Sequence[kc.Statement], index: Name, at: Affine) -> OwnBlock:
+    """The points from `at` on, with what all of them read before anything can end
+    them."""
+    known, varying = {index: at}, frozenset({index})
+    found: set[kc.Memory] = set()
+    for statement in statements:
+        match statement:
+            case kc.Declare(kc.Variable(), kc.Load(memory, place, _)):
+                here = affine(place, known, varying)
+                if here and here[1] == 1 and alpha_equal(here[0], at[0]):
+                    found.add(memory)
+            case _ if any(isinstance(node, ENDS) for node in walk(statement)):
+                break
+    return OwnBlock(at[0], frozenset(found))
