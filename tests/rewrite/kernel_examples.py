@@ -204,11 +204,42 @@ def kernels(rule: Rule, example: Example) -> tuple[kc.Kernel, kc.Kernel]:
     elif written.lanes:
         sides = [_one_by_one(written, memories), _at_once(written, memories, outcome)]
     else:
-        sides = [(*written.above, written.statement), (*written.above, *outcome)]
+        changed = _changed_above(written)
+        kept = {v: kc.Memory(names.fresh("kept"), v.type.scalar) for v in changed}
+        memories = {memory.name: memory for memory in kept.values()}
+        stores = [kc.Store(memory, ZERO, v) for v, memory in kept.items()]
+        sides = [
+            (*_constants(written), *written.above, *side, *stores)
+            for side in ((written.statement,), outcome)
+        ]
     return (
         _kernel("plain", written, memories.values(), sides[0]),
         _kernel("lifted", written, memories.values(), sides[1]),
     )
+
+
+def _changed_above(written: Written) -> list[kc.Variable]:
+    """The variables from above the statement that it changes."""
+    assert written.statement is not None
+    changed = assigned((written.statement,))
+    return [
+        s.variable
+        for s in written.above
+        if isinstance(s, kc.Declare)
+        and isinstance(s.variable, kc.Variable)
+        and s.variable.name in changed
+    ]
+
+
+def _constants(written: Written) -> list[kc.Statement]:
+    """Parameters that a kernel is built for, with what they are on processors."""
+    return [
+        kc.Declare(
+            kc.Variable(constant.name, kc.LONG),
+            kc.Literal(dict(constant.parameter.defaults)["cpu"], kc.LONG),
+        )
+        for constant in written.builder.constants.values()
+    ]
 
 
 def _kernel(
