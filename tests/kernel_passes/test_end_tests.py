@@ -51,7 +51,7 @@ def test_results_and_failures_are_those_of_the_interpreter(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ends"), [("shifted", True), ("pair", True), ("gathered", False)]
+    ("name", "ends"), [("two", True), ("pair", True), ("gathered", False)]
 )
 def test_what_follows_from_the_ends_is_tested_there(name: str, ends: bool) -> None:
     source = Source("program.fut", HEAD + PROGRAMS[name])
