@@ -21,8 +21,10 @@ from typing import Any
 from minifut.ir.node import replace
 from minifut.ir.traverse import contains, map_children
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import has_loops
+from minifut.kernel_passes.end_tests import test_ends_of_range, tested_condition
+from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.position_conditions import (
     PositionConditions,
     PositionRanges,
@@ -108,6 +110,60 @@ def check_ranges_first(
     empty = [_is_empty(loop, where) for where in failing]
     holds = all_of([*conditions.assumptions, *empty])
     return (kc.Branch(holds, kc.Block((fast,)), kc.Block((loop,))),)
+
+
+@rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
+def test_range_at_once(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Test that a condition holds at all points of a range in place of each point.
+
+    before:
+        given (const float *xs, long n, long w, long at, long end)
+        int fine = 1;
+        for (long i = at; i < end; i++) {
+            bool early = i < w;
+            bool below = (i + 1) < n;
+            bool holds = early | below;
+            fine = fine & (int)holds;
+        }
+    after:
+        fine = fine & ((int)(max((long)(max(at, w)), (long)(max((long)(min(n,
+        (long)(281474976710656L))), (long)((-281474976710656L))) + (-1L))) >= end));
+    declines: the condition does not depend on the position alone
+        given (const float *xs, long n, long at, long end)
+        int fine = 1;
+        for (long i = at; i < end; i++) {
+            float x = xs[i];
+            bool holds = x < 0.0f;
+            fine = fine & (int)holds;
+        }
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    *definitions, last = loop.body.statements
+    condition = tested_condition(last)
+    if condition is None or not all(isinstance(s, kc.Declare) for s in definitions):
+        return None
+    conditions = PositionConditions(loop, superset=True)
+    failing = conditions.ranges(condition, False)
+    if failing is None:
+        return Declined("the condition does not depend on the position alone")
+    empty = [_is_empty(loop, where) for where in failing]
+    holds = kc.Cast(all_of([*conditions.assumptions, *empty]), kc.INT)
+    assert isinstance(last, kc.Assign)
+    return (kc.Assign(last.target, kc.Binary("&", last.target, holds, kc.INT)),)
+
+
+def test_range(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
+    """A loop that tests conditions of points, by tests of the range; None if the points
+    are to be tested each."""
+    *loads, test = rewritten(hoist_loads, loop, context) or (loop,)
+    made = rewritten(test_range_at_once, test, context)
+    made = made or rewritten(test_ends_of_range, test, context)
+    if made is None or not loads:
+        return made
+    return (kc.Branch(loop.start < loop.bound, kc.Block((*loads, *made))),)
 
 
 def _failing(loop: kc.For, conditions: PositionConditions) -> PositionRanges | None:

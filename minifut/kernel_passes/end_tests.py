@@ -76,7 +76,7 @@ def test_ends_of_range(
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
-    holds = _tested(loop.body.statements[-1])
+    holds = tested_condition(loop.body.statements[-1])
     if holds is None:
         return None
     implied = _EndConditions(loop).implying(holds)
@@ -191,7 +191,7 @@ def _parts(
     return "", exp, exp
 
 
-def _tested(statement: kc.Statement) -> kc.Expression | None:
+def tested_condition(statement: kc.Statement) -> kc.Expression | None:
     """What a statement tests that collects the conditions of points in a variable."""
     match statement:
         case kc.Assign(

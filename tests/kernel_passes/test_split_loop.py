@@ -42,6 +42,9 @@ PROGRAMS = {
         tabulate n (\\i -> if i >= 1 && i < n - 1 then xs[i - 1] else xs[i + k])""",
     "one point": """[n]i64 = tabulate n (\\i ->
         if i == k then 7 else if l - i == 3 then xs[i] else xs[i - 1 + i64.bool (i < 1)])""",
+    "sums at a distance": """[n]i64 = map (\\d ->
+        i64.sum (map (\\i -> if i + d < n then xs[i] * xs[i + d] else 0) (iota n)))
+        (map (\\i -> if i < 2 then k + l else i % 3) (iota n))""",
     "falling": "[n]i64 = tabulate n (\\i -> if k - i < l then xs[i] * 3 else xs[i])",
     "reversed": """[n]i64 =
         tabulate n (\\i -> let j = k - i in if j < 0 || j >= n then 0 else xs[j])""",

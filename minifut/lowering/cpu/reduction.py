@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TypeAlias
 
 from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
@@ -21,6 +22,9 @@ from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import contains, free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.check_ranges import test_range
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.lowering.cpu.partition import GROUPS_PER_CORE, SMALLEST_CHUNK
 from minifut.lowering.host.builder import HostBuilder
@@ -148,13 +152,15 @@ class Reduction:
             work(self)
             return
         fine = k.declare("fine", kc.Literal(1, kc.INT))
-        with points as (segment, index):
+        with k.nested() as tests, points as (segment, index):
             names = self.operation.space.indices
             k.bind_all(names[:-1], segment)
             k.bind_index(names[-1], index)
             k.statements_of(self.checks.statements)
             holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
+        at_once = partial(test_range, context=CodeContext(k))
+        k.statements.extend(change_loops(tuple(tests), at_once))
         with k.branch(fine.differs(0)):
             work(replace(self, checks=None))
         with k.otherwise():

@@ -26,10 +26,9 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.check_ranges import check_ranges_first
+from minifut.kernel_passes.check_ranges import check_ranges_first, test_range
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.end_tests import test_ends_of_range
 from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.split_loop import split_by_branches
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
@@ -230,9 +229,7 @@ def points(
         with k.nested() as tests:
             holds = kc.Cast(phases.test(k, at), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-        test = hoisted(
-            k, kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True, True)
-        )
+        test = kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True, True)
         for statement in tested(k, test):
             k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
@@ -245,10 +242,10 @@ def points(
 
 
 def tested(k: KernelBuilder, loop: kc.For) -> tuple[kc.Statement, ...]:
-    """A loop that tests the checks of a block, at the ends of the block if that is
+    """A loop that tests the checks of a block, by a test of the block if that is
     enough."""
-    ends = rewritten(test_ends_of_range, loop, CodeContext(k)) or (loop,)
-    return change_loops(ends, lambda at: split_points(k, at) if at is loop else None)
+    made = test_range(loop, CodeContext(k)) or (loop,)
+    return change_loops(made, lambda at: split_points(k, at) if at.points else None)
 
 
 def clamped_first(
