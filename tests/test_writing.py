@@ -49,7 +49,9 @@ def test_what_cannot_be_written(
 ) -> None:
     with pytest.raises(UsageError, match="cannot be written: is a directory"):
         write_whole(tmp_path, b"")
-    with pytest.raises(UsageError, match=r"no/a: cannot be written: its folder does not"):
+    with pytest.raises(
+        UsageError, match=r"no/a: cannot be written: its folder does not"
+    ):
         write_whole(tmp_path / "no" / "a", b"")
     guarded = tmp_path / "guarded"
     guarded.write_text("old")
