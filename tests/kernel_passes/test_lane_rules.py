@@ -15,6 +15,7 @@ from minifut import kernel_passes
 from minifut.cli.dev import command
 from minifut.kernel_ir import nodes as kc
 from minifut.opencl.c_macros import PRELUDE
+from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.rewrite.rule import REGISTRY
 from tests.opencl.texts import kernel_text
 from tests.rewrite.examples import examples_of
@@ -72,7 +73,8 @@ def run(kernel: kc.Kernel, seed: int, length: int) -> list[Any]:
         buffer = cl.Buffer(session.context, flags, hostbuf=values)
         arguments.append(buffer)
         held.append((buffer, values))
-    built = cl.Program(session.context, PRELUDE + kernel_text(kernel)).build()
+    text = PRELUDE + FAILURE_TEXT + kernel_text(kernel)
+    built = cl.Program(session.context, text).build()
     getattr(built, kernel.name)(session.queue, (1,), (1,), *arguments)
     for buffer, values in held:
         cl.enqueue_copy(session.queue, values, buffer)

@@ -76,6 +76,7 @@ def test_groups_are_as_large_as_the_device_allows_at_most(folds: Any) -> None:
 class Small:
     """A device with small groups."""
 
+    kind = "gpu"
     group_size = 64
     family = "sm_90"
 
