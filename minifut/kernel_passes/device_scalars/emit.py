@@ -110,7 +110,7 @@ class Emitter:
             if parameter.name != name:
                 bound = kc.Variable(parameter.name, kc.VectorType(parameter.type))
                 loaded[bound.name] = kc.Declare(bound, _variable(definitions[name]))
-        known = {a.name for a in passed.values() if isinstance(a, kc.Memory)}
+        known = {p.memory.name for p in passed if isinstance(p, kc.MemoryParameter)}
         for memory in memories.values():
             if memory.name not in known:
                 passed[kc.MemoryParameter(memory, False)] = memory
@@ -123,20 +123,32 @@ class Emitter:
         return replace(statement, arguments=tuple(passed.values()))
 
     def unshared(self, launch: kc.Launch) -> kc.Launch:
-        """The launch of a kernel that no other one launches. The parameters of a copy
-        have names of their own: those of the host are used in it."""
-        if self.launches[launch.kernel] == 1:
-            return launch
-        self.launches[launch.kernel] -= 1
+        """The launch of a kernel that no other one launches. Its parameters that have
+        not the names of what is passed, as those of a copy or of a kernel in the place
+        of others, get new ones: names of the host are used in it."""
         kernel = self.kernels[launch.kernel]
-        own = [
-            p.name if isinstance(p, kc.ScalarParameter) else p.memory.name
-            for p in kernel.parameters
-        ]
-        copy = rename_to(kernel, {name: self.names.like(name) for name in own})
-        copy = replace(copy, name=unused_name(kernel.name, self.kernels))
+        shared = self.launches[kernel.name] > 1
+        renamed = {
+            own: self.names.like(own)
+            for parameter, argument in arguments_of(self.kernels, launch)
+            if (own := _own_name(parameter)) != _passed_name(argument) or shared
+        }
+        copy = rename_to(kernel, renamed)
+        if shared:
+            self.launches[kernel.name] -= 1
+            copy = replace(copy, name=unused_name(kernel.name, self.kernels))
         self.kernels[copy.name] = copy
         return replace(launch, kernel=copy.name)
+
+
+def _own_name(parameter: kc.Parameter) -> Name:
+    if isinstance(parameter, kc.ScalarParameter):
+        return parameter.name
+    return parameter.memory.name
+
+
+def _passed_name(argument: Any) -> Name | None:
+    return argument.name if isinstance(argument, kc.Memory) else name_of(argument)
 
 
 def _variable(definition: kc.HostAssign) -> kc.Variable:

@@ -47,6 +47,12 @@ PROGRAMS = {
   let b = or (map (> 40) xs) let i = i8.sum (map i8.f64 xs) let f = f32.sum (map f32.f64 xs)
   let u = u16.maximum (map u16.f64 (map f64.abs xs))
   in map (\\x -> f64.bool ((x > 0) == b) + f64.i8 i * x + f64.f32 f - f64.u16 u) xs""",
+    "one kernel for a scalar and what is computed from it": """[n] (xs: [n]f64) (k: i64) =
+  let t = f64.sum xs let u = f64.i64 k * t
+  in (replicate n t, replicate n u)""",
+    "one kernel for three": """[n] (xs: [n]f64) (k: i64) =
+  let t = f64.sum xs let u = f64.i64 k * t
+  in (replicate n (t + u), replicate n t, replicate n u)""",
     "at an index": """[n] (xs: [n]f64) (k: i64) =
   let ys = scan (+) 0 xs let zs = map (* 2) xs
   let i = k % n
