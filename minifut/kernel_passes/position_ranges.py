@@ -187,8 +187,9 @@ class PositionIndices:
         return node.type == kc.LONG and (self.residues > 0 or self.limits != before)
 
     def index(self, exp: kc.Expression) -> _Index | None:
-        """What an integer is where no limit is passed; None if that is not known."""
-        found = self.computed(exp)
+        """What an integer is where no limit is passed; None if that is not known, as of
+        types in which positions wrap around."""
+        found = self.computed(exp) if exp.type in (kc.LONG, kc.INT) else None
         if found is None or not 0 <= found.factor <= LARGEST_FACTOR:
             return None
         if found.low < -FAR_OFFSET or found.high > FAR_OFFSET:

@@ -45,6 +45,14 @@ PROGRAMS = {
     "sums at a distance": """[n]i64 = map (\\d ->
         i64.sum (map (\\i -> if i + d < n then xs[i] * xs[i + d] else 0) (iota n)))
         (map (\\i -> if i < 2 then k + l else i % 3) (iota n))""",
+    "of bytes": """[n]i64 =
+        tabulate n (\\i -> if u8.i64 (i + 250) < u8.i64 k then xs[i] * 3 else xs[i] - 1)""",
+    "of bytes as indices": """[n]i64 =
+        tabulate n (\\i -> if i64.u8 (u8.i64 (i + 250)) < k then xs[i] else 7)""",
+    "of short numbers": """[n]i64 =
+        tabulate n (\\i -> if i16.i64 (i + 32760) < i16.i64 k then xs[i] else 7)""",
+    "of unsigned numbers": """[n]i64 =
+        tabulate n (\\i -> if u64.i64 (i - 5) < u64.i64 k then xs[i] else 7)""",
     "falling": "[n]i64 = tabulate n (\\i -> if k - i < l then xs[i] * 3 else xs[i])",
     "reversed": """[n]i64 =
         tabulate n (\\i -> let j = k - i in if j < 0 || j >= n then 0 else xs[j])""",
