@@ -33,6 +33,12 @@ CASES = {
         "12 * n",
         "1",
     ),
+    # a branch by a bound that the device has divides the points: the heavier side
+    f"""let b: [n]i64 = map(n, (xs), \\\\(x: i64) -> (i64) {{
+      let v: i64 = f[0i64]
+      let c: bool = lt_i64(x, v)
+      let y: i64 = if c then {{x}} else {SQUARE}
+      return y }})""": ("8 * n", "1"),
     # folds that branch, in lanes
     """let b: [n]i64 = map(n, (a), \\(y: i64) -> (i64) {
       let s: i64 = redomap(n, (xs), reduce(\\(x: i64, y: i64) -> (i64) {
