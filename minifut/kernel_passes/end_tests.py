@@ -17,14 +17,12 @@ from __future__ import annotations
 
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.index_ranges import as_size
-from minifut.kernel_passes.position_ranges import FAR, PositionIndices
+from minifut.kernel_passes.position_ranges import FAR, UNSIGNED, PositionIndices
 from minifut.rewrite.rule import Declined, rule
 
-UNSIGNED = kc.VectorType(U64)
 ONE = kc.Literal(1, kc.LONG)
 PAIRED = ("or", "xor")
 NAMES = {"<": "lt", "&": "and", "|": "or", "^": "xor"}
@@ -160,23 +158,6 @@ class _EndConditions(PositionIndices):
             return None
         beside = whole - Size.of(self.index_name)
         return None if beside.names() & self.local else (kc.SizeValue(whole), None)
-
-    def defined(self, exp: kc.Expression) -> kc.Expression:
-        """What a variable stands for."""
-        while isinstance(exp, kc.Variable) and exp.name in self.made:
-            exp = self.made[exp.name]
-        return exp
-
-    def signed(self, exp: kc.Expression) -> kc.Expression | None:
-        """The i64 that is read without its sign."""
-        match self.defined(exp):
-            case kc.Cast(operand, _) if operand.type == kc.LONG:
-                return self.defined(operand)
-            case kc.Operation(operator, (operand,), _) if (
-                operator.name == "convert" and operand.type == kc.LONG
-            ):
-                return self.defined(operand)
-        return None
 
 
 def _parts(

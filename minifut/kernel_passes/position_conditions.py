@@ -13,10 +13,10 @@ from __future__ import annotations
 from itertools import product
 
 from minifut.ir.node import immutable, replace
-from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.position_ranges import (
     FAR,
+    UNSIGNED,
     PositionIndices,
     PositionRange,
     clamped,
@@ -26,7 +26,6 @@ from minifut.kernel_passes.vectorise.varying import find_varying, varies
 
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
-UNSIGNED = kc.VectorType(U64)
 MOST_RANGES = 8
 PositionRanges = tuple[PositionRange, ...]
 
@@ -152,7 +151,7 @@ class PositionConditions:
     ) -> PositionRanges | None:
         """Where an unsigned number is not below another one, both made of signed ones:
         it is negative as a signed number, or not below that one."""
-        numbers = [self._signed(side) for side in (left, right)]
+        numbers = [self.indices.signed(side) for side in (left, right)]
         index, limit = numbers
         if truth or not self.superset or name != "lt" or not index or not limit:
             return None
@@ -162,17 +161,6 @@ class PositionConditions:
         ]
         known = [ranges for ranges in sides if ranges is not None]
         return union(known) if len(known) == len(sides) else None
-
-    def _signed(self, exp: kc.Expression) -> kc.Expression | None:
-        """The i64 that an unsigned number is converted from."""
-        match exp:
-            case kc.Variable(name, _) if made := self.indices.definition(name):
-                return self._signed(made)
-            case kc.Operation(operator, (operand,), _) if operator.name == "convert":
-                return operand if operand.type == kc.LONG else None
-            case kc.Cast(operand, _):
-                return operand if operand.type == kc.LONG else None
-        return None
 
     def _shifted(self, exp: kc.Expression) -> _Shifted | None:
         """An index that grows with the loop; None of others."""

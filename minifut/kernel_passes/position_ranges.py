@@ -15,6 +15,7 @@ from typing import Any
 from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
+from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
@@ -24,6 +25,7 @@ FAR_OFFSET = 1 << 20
 SMALLEST_PERIOD = 1024
 """a known divisor or mask for which a loop is split"""
 LARGEST_FACTOR = 64
+UNSIGNED = kc.VectorType(U64)
 MOST_DEFINITIONS = 64
 """that are looked into for an expression: one of more is hardly affine, and there are
 exponentially many where each definition uses the one before twice"""
@@ -213,6 +215,23 @@ class PositionIndices:
         or too much was looked into."""
         self.looked_into += 1
         return self.made.get(name) if self.looked_into <= MOST_DEFINITIONS else None
+
+    def defined(self, exp: kc.Expression) -> kc.Expression:
+        """What a variable stands for."""
+        while isinstance(exp, kc.Variable) and exp.name in self.made:
+            exp = self.made[exp.name]
+        return exp
+
+    def signed(self, exp: kc.Expression) -> kc.Expression | None:
+        """The i64 that is read without its sign."""
+        match self.defined(exp):
+            case kc.Cast(operand, _) if operand.type == kc.LONG:
+                return self.defined(operand)
+            case kc.Operation(operator, (operand,), _) if (
+                operator.name == "convert" and operand.type == kc.LONG
+            ):
+                return self.defined(operand)
+        return None
 
     def computed(self, exp: kc.Expression) -> _Index | None:
         match exp:
