@@ -27,7 +27,7 @@ from minifut.passes.differentiate.reverse.operators import (
     row_operator,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
@@ -64,49 +64,32 @@ def takes(operator: Lambda, sweep: ReverseSweep) -> bool:
 
 
 @rule(paper="IFL 2023")
-def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A map with folds is a map, then one fold after the other; a fold of independent
     components is one for each group of them.
 
     before:
-        given (n: i64, xs: [n]f64, ys: [n]f64, w: f64, u: f64)
-        let (result_4: f64, result_5: f64, derivative: [n]f64,
-            derivative_1: [n]f64) = vjp(\(xs_1: [n]f64, ys_1: [n]f64) -> (f64, f64) {
-          let (reduced: f64, reduced_1: f64) = redomap(n, (xs_1, ys_1),
-            reduce(\(xs_2: f64, ys_2: f64, xs_3: f64, ys_3: f64) -> (f64, f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              let max_1: f64 = max_f64(ys_2, ys_3)
-              return add, max_1
-            }, (0.0f64, -f64.inf)),
-            \(x: f64, x_1: f64) -> (f64, f64) {x, x_1})
-          return reduced, reduced_1
-        }, (xs, ys), (w, u), [])
-        return result_4, result_5, derivative, derivative_1
+        given (n: i64, xs: [n]f64, ys: [n]f64)
+        let (reduced: f64, reduced_1: f64) = redomap(n, (xs, ys),
+          reduce(\(xs_1: f64, ys_1: f64, xs_2: f64, ys_2: f64) -> (f64, f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let max_1: f64 = max_f64(ys_1, ys_2)
+            return add, max_1
+          }, (0.0f64, -f64.inf)),
+          \(x: f64, x_1: f64) -> (f64, f64) {x, x_1})
     after:
-        let reduced: f64 = redomap(n, (xs), reduce(add_f64, (0.0f64)),
+        let reduced: f64 = redomap(n, (xs),
+          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }, (0.0f64)),
           \(x: f64) -> (f64) {x})
-        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let (reduced_1: f64, place: i64) = redomap(n, (ys, iota_1),
-          reduce commutative(\(x_1: f64, x_2: i64, x_3: f64, x_4: i64) -> (f64, i64) {
-            let gt: bool = gt_f64(x_1, x_3)
-            let eq: bool = eq_f64(x_1, x_3)
-            let le: bool = le_i64(x_2, x_4)
-            let and: bool = and_bool(eq, le)
-            let or: bool = or_bool(gt, and)
-            let ne: bool = ne_f64(x_3, x_3)
-            let or_1: bool = or_bool(or, ne)
-            let (x_5: f64, x_6: i64) = if or_1 then {x_1, x_2} else {x_3, x_4}
-            return x_5, x_6
-          }, (-f64.inf, 9223372036854775807i64)),
-          \(x_7: f64, x_8: i64) -> (f64, i64) {x_7, x_8})
-        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let x_9: [n]f64 = map(n, (iota_2), \(x_10: i64) -> (f64) {
-          let eq_1: bool = eq_i64(x_10, place)
-          let chosen: f64 = if eq_1 then {u} else {0.0f64}
-          return chosen
-        })
-        let xs_adj: [n]f64 = replicate([n], w)
-        return reduced, reduced_1, xs_adj, x_9
+        let reduced_1: f64 = redomap(n, (ys),
+          reduce(\(ys_1: f64, ys_2: f64) -> (f64) {
+            let max_1: f64 = max_f64(ys_1, ys_2)
+            return max_1
+          }, (-f64.inf)),
+          \(x_1: f64) -> (f64) {x_1})
     """
     exp = statement.exp
     assert isinstance(exp, Screma)
@@ -138,58 +121,36 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             build.bind(tuple(own[n] for n in group), one)
     for parameter, array in zip(pattern, arrays, strict=True):
         build.bind((parameter,), core.Copy(array))
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)
 
 
 @rule(paper="IFL 2023, section 3.1")
-def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A fold with a vectorised operator is a map of folds over the columns.
 
     before:
-        given (n: i64, m: i64, xs: [n][m]f64, w: [m]f64)
-        let (result_2: [m]f64,
-            derivative: [n][m]f64) = vjp(\(xs_1: [n][m]f64) -> ([m]f64) {
-          let replicated: [m]f64 = replicate([m], -f64.inf)
-          let reduced: [m]f64 = redomap(n, (xs_1),
-            reduce(\(xs_2: [m]f64, xs_3: [m]f64) -> ([m]f64) {
-              let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
-                  xs_5: f64) -> (f64) {max_f64(xs_4, xs_5)})
-              return mapped
-            }, (replicated)),
-            \(x: [m]f64) -> ([m]f64) {x})
-          return reduced
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, m: i64, xs: [n][m]f64)
+        let replicated: [m]f64 = replicate([m], -f64.inf)
+        let reduced: [m]f64 = redomap(n, (xs),
+          reduce(\(xs_1: [m]f64, xs_2: [m]f64) -> ([m]f64) {
+            let mapped: [m]f64 = map(m, (xs_1, xs_2), \(xs_3: f64, xs_4: f64) -> (f64) {
+              return max_f64(xs_3, xs_4)
+            })
+            return mapped
+          }, (replicated)),
+          \(x: [m]f64) -> ([m]f64) {x})
     after:
+        let replicated: [m]f64 = replicate([m], -f64.inf)
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
-        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let (x: [m]f64, tape: [m]i64) = map(m, (xs_1), \(x_1: [n]f64) -> (f64, i64) {
-          let (x_2: f64, place: i64) = redomap(n, (x_1, iota_1),
-            reduce commutative(\(x_3: f64, x_4: i64, x_5: f64, x_6: i64) -> (f64, i64) {
-              let gt: bool = gt_f64(x_3, x_5)
-              let eq: bool = eq_f64(x_3, x_5)
-              let le: bool = le_i64(x_4, x_6)
-              let and: bool = and_bool(eq, le)
-              let or: bool = or_bool(gt, and)
-              let ne: bool = ne_f64(x_5, x_5)
-              let or_1: bool = or_bool(or, ne)
-              let (x_7: f64, x_8: i64) = if or_1 then {x_3, x_4} else {x_5, x_6}
-              return x_7, x_8
-            }, (-f64.inf, 9223372036854775807i64)),
-            \(x_9: f64, x_10: i64) -> (f64, i64) {x_9, x_10})
-          return x_2, place
+        let x: [m]f64 = map(m, (xs_1, replicated), \(x_1: [n]f64, x_2: f64) -> (f64) {
+          let x_3: f64 = redomap(n, (x_1),
+            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
+              return max_f64(xs_2, xs_3)
+            }, (x_2)),
+            \(x_4: f64) -> (f64) {x_4})
+          return x_3
         })
-        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let x_11: [m][n]f64 = map(m, (w, tape), \(adj: f64, place_1: i64) -> ([n]f64) {
-          let x_12: [n]f64 = map(n, (iota_2), \(x_13: i64) -> (f64) {
-            let eq_1: bool = eq_i64(x_13, place_1)
-            let chosen: f64 = if eq_1 then {adj} else {0.0f64}
-            return chosen
-          })
-          return x_12
-        })
-        let x_14: [n][m]f64 = rearrange((1, 0), x_11)
-        return x, x_14
+        let reduced: [m]f64 = x
     """
     exp = statement.exp
     assert isinstance(exp, Screma)
@@ -216,7 +177,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         if isinstance(fold, Scan):
             result = _transposed(build, result)
         build.bind((parameter,), core.Copy(result))
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)
 
 
 def _row(type_: Type) -> Type:
@@ -229,7 +190,7 @@ def _transposed(build: Builder, array: Name) -> Name:
     return build.rearrange(array, (1, 0, *range(2, rank)))
 
 
-def as_loop(statement: Stm, sweep: ReverseSweep) -> Reversed:
+def as_loop(statement: Stm, sweep: ReverseSweep) -> Rewrite:
     """The fold as a loop over its elements."""
     exp = statement.exp
     assert isinstance(exp, Screma)
@@ -262,4 +223,4 @@ def as_loop(statement: Stm, sweep: ReverseSweep) -> Reversed:
     wanted = results[len(types) :] if isinstance(fold, Scan) else results
     for parameter, result in zip(statement.pattern, wanted, strict=True):
         build.bind((parameter,), core.Copy(result.name))
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)

@@ -27,7 +27,7 @@ from minifut.passes.differentiate.reverse.operators import (
 )
 from minifut.passes.differentiate.reverse.scatter import before_lambda
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
@@ -40,57 +40,36 @@ def hist_of(
 
 
 @rule(paper="IFL 2023")
-def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A map, then a histogram for each group of independent components.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, ys: [n]f64, w: [4]f64, u: [4]f64)
-        let (result_4: [4]f64, result_5: [4]f64, derivative: [n]f64,
-            derivative_1: [n]f64) = vjp(\(xs_1: [n]f64, ys_1: [n]f64) -> ([4]f64,
-            [4]f64) {
-          let replicated: [4]f64 = replicate([4], 0.0f64)
-          let replicated_1: [4]f64 = replicate([4], 0.0f64)
-          let (histogram: [4]f64, histogram_1: [4]f64) = hist(n, (is, xs_1, ys_1),
-            bins([4], (replicated, replicated_1), (0.0f64, 0.0f64), \(xs_2: f64,
-                ys_2: f64, xs_3: f64, ys_3: f64) -> (f64, f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              let add_1: f64 = add_f64(ys_2, ys_3)
-              return add, add_1
-            }),
-            \(x: i64, x_1: f64, x_2: f64) -> (i64, f64, f64) {x, x_1, x_2})
-          return histogram, histogram_1
-        }, (xs, ys), (w, u), [])
-        return result_4, result_5, derivative, derivative_1
+        given (n: i64, is: [n]i64, xs: [n]f64, ys: [n]f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let replicated_1: [4]f64 = replicate([4], 0.0f64)
+        let (histogram: [4]f64, histogram_1: [4]f64) = hist(n, (is, xs, ys),
+          bins([4], (replicated, replicated_1), (0.0f64, 0.0f64), \(xs_1: f64,
+              ys_1: f64, xs_2: f64, ys_2: f64) -> (f64, f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let add_1: f64 = add_f64(ys_1, ys_2)
+            return add, add_1
+          }),
+          \(x: i64, x_1: f64, x_2: f64) -> (i64, f64, f64) {x, x_1, x_2})
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let replicated_1: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), add_f64),
+          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            return add
+          }),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
         let histogram_1: [4]f64 = hist(n, (is, ys),
-          bins([4], (replicated_1), (0.0f64), add_f64),
+          bins([4], (replicated_1), (0.0f64), \(ys_1: f64, ys_2: f64) -> (f64) {
+            let add_1: f64 = add_f64(ys_1, ys_2)
+            return add_1
+          }),
           \(x_2: i64, x_3: f64) -> (i64, f64) {x_2, x_3})
-        let gathered: [n]f64 = map(n, (is), \(x_4: i64) -> (f64) {
-          let le: bool = le_i64(0i64, x_4)
-          let lt: bool = lt_i64(x_4, 4i64)
-          let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
-            let u_1: f64 = u[x_4]
-            return u_1
-          } else {0.0f64}
-          return part
-        })
-        let gathered_1: [n]f64 = map(n, (is), \(x_5: i64) -> (f64) {
-          let le_1: bool = le_i64(0i64, x_5)
-          let lt_1: bool = lt_i64(x_5, 4i64)
-          let and_1: bool = and_bool(le_1, lt_1)
-          let part_1: f64 = if and_1 then {
-            let w_1: f64 = w[x_5]
-            return w_1
-          } else {0.0f64}
-          return part_1
-        })
-        return histogram, histogram_1, gathered_1, gathered
     """
     exp = statement.exp
     assert isinstance(exp, Hist)
@@ -116,96 +95,42 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             arrays = (*own, *[given[n] for n in group])
             one = hist_of(build, exp.width, arrays, few)
             build.bind(tuple(results[n] for n in group), one)
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)
 
 
 @rule(paper="IFL 2023")
-def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A vectorised operator: a histogram for each column.
 
     before:
-        given (n: i64, m: i64, is: [n]i64, xs: [n][m]f64, w: [4][m]f64)
-        let (result_2: [4][m]f64,
-            derivative: [n][m]f64) = vjp(\(xs_1: [n][m]f64) -> ([4][m]f64) {
-          let replicated: [m]f64 = replicate([m], -9.0f64)
-          let replicated_1: [4][m]f64 = replicate([4], replicated)
-          let histogram: [4][m]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated_1), (replicated), \(xs_2: [m]f64,
-                xs_3: [m]f64) -> ([m]f64) {
-              let mapped: [m]f64 = map(m, (xs_2, xs_3), \(xs_4: f64,
-                  xs_5: f64) -> (f64) {max_f64(xs_4, xs_5)})
-              return mapped
-            }),
-            \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, m: i64, is: [n]i64, xs: [n][m]f64)
+        let replicated: [m]f64 = replicate([m], -9.0f64)
+        let replicated_1: [4][m]f64 = replicate([4], replicated)
+        let histogram: [4][m]f64 = hist(n, (is, xs),
+          bins([4], (replicated_1), (replicated), \(xs_1: [m]f64,
+              xs_2: [m]f64) -> ([m]f64) {
+            let mapped: [m]f64 = map(m, (xs_1, xs_2), \(xs_3: f64, xs_4: f64) -> (f64) {
+              return max_f64(xs_3, xs_4)
+            })
+            return mapped
+          }),
+          \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
     after:
         let replicated: [m]f64 = replicate([m], -9.0f64)
         let replicated_1: [4][m]f64 = replicate([4], replicated)
         let replicated_2: [m][4]f64 = rearrange((1, 0), replicated_1)
-        let xs_99: [m][n]f64 = rearrange((1, 0), xs)
-        let x: [m][4]f64 = map(m, (replicated_2, xs_99), \(x_1: [4]f64, x_2: [n]f64) ->
-            ([4]f64) {
-          let x_3: [4]f64 = hist(n, (is, x_2),
-            bins([4], (x_1), (-9.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let c: f64 = max_f64(xs_2, xs_3)
-              return c
+        let xs_1: [m][n]f64 = rearrange((1, 0), xs)
+        let x: [m][4]f64 = map(m, (replicated_2, xs_1, replicated), \(x_1: [4]f64,
+            x_2: [n]f64, x_3: f64) -> ([4]f64) {
+          let x_4: [4]f64 = hist(n, (is, x_2),
+            bins([4], (x_1), (x_3), \(xs_2: f64, xs_3: f64) -> (f64) {
+              return max_f64(xs_2, xs_3)
             }),
-            \(x_4: i64, x_5: f64) -> (i64, f64) {x_4, x_5})
-          return x_3
+            \(x_5: i64, x_6: f64) -> (i64, f64) {x_5, x_6})
+          return x_4
         })
-        let x_6: [4][m]f64 = rearrange((1, 0), x)
-        let w_99: [m][4]f64 = rearrange((1, 0), w)
-        let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let x_7: [m][n]f64 = map(m, (replicated_2, xs_99, w_99), \(x_8: [4]f64, x_9:
-            [n]f64, adj: [4]f64) -> ([n]f64) {
-          let replicated_3: [4]i64 = replicate([4], -1i64)
-          let (x_10: [4]f64, x_11: [4]i64) = hist(n, (is, x_9, iota_1),
-            bins([4], (x_8, replicated_3), (-9.0f64, 9223372036854775807i64), \(x_12:
-                f64, x_13: i64, x_14: f64, x_15: i64) -> (f64, i64) {
-              let gt: bool = gt_f64(x_12, x_14)
-              let eq: bool = eq_f64(x_12, x_14)
-              let le: bool = le_i64(x_13, x_15)
-              let and: bool = and_bool(eq, le)
-              let or: bool = or_bool(gt, and)
-              let ne: bool = ne_f64(x_14, x_14)
-              let or_1: bool = or_bool(or, ne)
-              let (x_16: f64, x_17: i64) = if or_1 then {x_12, x_13} else {x_14, x_15}
-              return x_16, x_17
-            }),
-            \(x_18: i64, x_19: f64, x_20: i64) -> (i64, f64, i64) {x_18, x_19, x_20})
-          let gathered: [n]i64 = map(n, (is), \(x_21: i64) -> (i64) {
-            let le_1: bool = le_i64(0i64, x_21)
-            let lt: bool = lt_i64(x_21, 4i64)
-            let and_1: bool = and_bool(le_1, lt)
-            let part: i64 = if and_1 then {
-              let x_22: i64 = x_11[x_21]
-              return x_22
-            } else {0i64}
-            return part
-          })
-          let gathered_1: [n]f64 = map(n, (is), \(x_23: i64) -> (f64) {
-            let le_2: bool = le_i64(0i64, x_23)
-            let lt_1: bool = lt_i64(x_23, 4i64)
-            let and_2: bool = and_bool(le_2, lt_1)
-            let part_1: f64 = if and_2 then {
-              let adj_1: f64 = adj[x_23]
-              return adj_1
-            } else {0.0f64}
-            return part_1
-          })
-          let own: [n]f64 = map(n, (iota_2, gathered, gathered_1), \(x_24: i64, x_25:
-              i64, x_26: f64) -> (f64) {
-            let eq_1: bool = eq_i64(x_24, x_25)
-            let chosen: f64 = if eq_1 then {x_26} else {0.0f64}
-            return chosen
-          })
-          return own
-        })
-        let x_27: [n][m]f64 = rearrange((1, 0), x_7)
-        return x_6, x_27
+        let x_7: [4][m]f64 = rearrange((1, 0), x)
+        let histogram: [4][m]f64 = x_7
     """
     exp = statement.exp
     assert isinstance(exp, Hist)
@@ -237,7 +162,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Reversed | None
         dimensions = len(build.shape(array))
         order = (*range(1, rank + 1), 0, *range(rank + 1, dimensions))
         build.bind((parameter,), core.Copy(build.rearrange(array, order)))
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)
 
 
 def _last_first(build: Builder, array: Name, depth: int) -> Name:

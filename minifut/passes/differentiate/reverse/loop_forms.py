@@ -23,6 +23,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import rename, substitute
 from minifut.ir.types import F64, I64
+from minifut.passes.differentiate.activity import PASSIVE
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.loop import (
     pattern_of,
@@ -30,55 +31,41 @@ from minifut.passes.differentiate.reverse.loop import (
 )
 from minifut.passes.differentiate.reverse.overwriting import length_of
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
 @rule(paper="SC 2022")
-def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""The rounds are counted first; then it is a loop of that many rounds.
 
     before:
-        given (x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let (x_2: f64, x_3: i64, continue: bool) = loop (x_4: f64 = x_1,
-              x_5: i64 = 0i64, continue_1: bool = true) while continue_1 do {
-            let mul: f64 = mul_f64(x_4, x_1)
-            let add: i64 = add_i64(x_5, 1i64)
-            let lt: bool = lt_i64(add, 4i64)
-            return mul, add, lt
-          }
-          return x_2
-        }, (x), (w), [])
-        return result_2, derivative
+        given (x: f64)
+        let (x_1: f64, x_2: i64, continue: bool) = loop (x_3: f64 = x, x_4: i64 = 0i64,
+            continue_1: bool = true) while continue_1 do {
+          let mul: f64 = mul_f64(x_3, x)
+          let add: i64 = add_i64(x_4, 1i64)
+          let lt: bool = lt_i64(add, 4i64)
+          return mul, add, lt
+        }
+        return x_1
     after:
-        let (x_1: i64, continue: bool, count_1: i64) = loop (x_2: i64 = 0i64,
+        #[passive] let (x_5: f64, x_2: i64, continue: bool,
+            count_1: i64) = loop (x_3: f64 = x, x_4: i64 = 0i64,
             continue_1: bool = true, count_2: i64 = 0i64) while continue_1 do {
-          let add: i64 = add_i64(x_2, 1i64)
+          let mul: f64 = mul_f64(x_3, x)
+          let add: i64 = add_i64(x_4, 1i64)
           let lt: bool = lt_i64(add, 4i64)
           let add_1: i64 = add_i64(count_2, 1i64)
-          return add, lt, add_1
+          return mul, add, lt, add_1
         }
-        let rounds: i64 = max_i64(count_1, 0i64)
-        let scratch_1: [rounds]f64 = scratch(f64, [rounds])
-        let (x_3: f64, tape: [rounds]f64) = loop (x_4: f64 = x,
-            tape_1: [rounds]f64 = scratch_1) for i: i64 < count_1 do {
-          let tape_2: [rounds]f64 = tape_1 with [i] = x_4
-          let mul: f64 = mul_f64(x_4, x)
-          return mul, tape_2
+        let (x_1: f64, x_6: i64, continue_2: bool) = loop (x_7: f64 = x,
+            x_8: i64 = 0i64, continue_3: bool = true) for i: i64 < count_1 do {
+          let mul_1: f64 = mul_f64(x_7, x)
+          let add_2: i64 = add_i64(x_8, 1i64)
+          let lt_1: bool = lt_i64(add_2, 4i64)
+          return mul_1, add_2, lt_1
         }
-        let sub: i64 = sub_i64(rounds, 1i64)
-        let (adj: f64, adj_1: f64) = loop (adj_2: f64 = w,
-            adj_3: f64 = 0.0f64) for j: i64 < rounds do {
-          let sub_1: i64 = sub_i64(sub, j)
-          let x_5: f64 = tape[sub_1]
-          let mul_1: f64 = mul_f64(x, adj_2)
-          let mul_2: f64 = mul_f64(x_5, adj_2)
-          let add_2: f64 = add_f64(adj_3, mul_2)
-          return mul_1, add_2
-        }
-        let add_3: f64 = add_f64(adj_1, adj)
-        return x_3, add_3
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
@@ -97,60 +84,40 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         inner.finish(*counting.body.result, following),
     )
     pattern = pattern_of(build, loop.parameters)
+    build.attributes = (PASSIVE,)
     build.bind(pattern, loop)
     form = ForLoop(build.names.fresh("i"), pattern[-1].name, I64)
     sweep.context.scope[form.index] = I64
     counted = replace(statement, exp=replace(exp, form=form))
-    made = sweep.through(build, (counted,))
-    return Reversed((*build.statements, *made.forward), made.back)
+    return (*build.statements, counted)
 
 
 @rule(paper="SC 2022")
-def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A loop marked `#[bound(k)]` has k rounds, of which those after its last do
     nothing; so it is run once, with tapes of that length. More rounds are an error.
 
     before:
-        given (x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          #[bound(9)] let (x_2: f64, continue: bool) = loop (x_4: f64 = x_1,
-              continue_1: bool = true) while continue_1 do {
-            let mul: f64 = mul_f64(x_4, x_4)
-            let gt: bool = gt_f64(mul, 40.0f64)
-            return mul, gt
-          }
-          return x_2
-        }, (x), (w), [])
-        return result_2, derivative
+        given (x: f64)
+        #[bound(9)] let (x_1: f64, continue: bool) = loop (x_2: f64 = x,
+            continue_1: bool = true) while continue_1 do {
+          let mul: f64 = mul_f64(x_2, x_2)
+          let gt: bool = gt_f64(mul, 40.0f64)
+          return mul, gt
+        }
+        return x_1
     after:
-        let scratch_1: [9]f64 = scratch(f64, [9])
-        let scratch_2: [9]bool = scratch(bool, [9])
-        let (y: f64, continue: bool, tape: [9]f64,
-            tape_1: [9]bool) = loop (x_1: f64 = x, continue_1: bool = true,
-                tape_2: [9]f64 = scratch_1,
-                    tape_3: [9]bool = scratch_2) for i: i64 < 9i64 do {
-          let tape_4: [9]f64 = tape_2 with [i] = x_1
-          let tape_5: [9]bool = tape_3 with [i] = continue_1
+        let (x_1: f64, continue: bool) = loop (x_2: f64 = x,
+            continue_1: bool = true) for i: i64 < 9i64 do {
           let (following: f64, following_1: bool) = if continue_1 then {
-            let mul: f64 = mul_f64(x_1, x_1)
+            let mul: f64 = mul_f64(x_2, x_2)
             let gt: bool = gt_f64(mul, 40.0f64)
             return mul, gt
-          } else {x_1, continue_1}
-          return following, following_1, tape_4, tape_5
+          } else {x_2, continue_1}
+          return following, following_1
         }
         let not: bool = not_bool(continue)
         let () = assert(not, ["the loop has more than 9 rounds"], [])
-        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < 9i64 do {
-          let sub: i64 = sub_i64(8i64, j)
-          let x_3: f64 = tape[sub]
-          let continue_2: bool = tape_1[sub]
-          let x_adj: f64 = if continue_2 then {
-            let mul_1: f64 = mul_f64(x_3, adj_1)
-            return add_f64(mul_1, mul_1)
-          } else {adj_1}
-          return x_adj
-        }
-        return y, adj
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
@@ -169,74 +136,41 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     form = ForLoop(build.names.fresh("i"), i64(rounds), I64)
     sweep.context.scope[form.index] = I64
     loop = replace(exp, form=form, body=inner.finish(*results))
-    made = sweep.through(build, (_unmarked(statement, "bound", loop),))
     ended = statement.pattern[names.index(condition)].name
     build.check(build.op("not", ended), (f"the loop has more than {rounds} rounds",))
-    return Reversed((*made.forward, *build.statements), made.back)
+    return (_unmarked(statement, "bound", loop), *build.statements)
 
 
 @rule(paper="SC 2022")
-def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A loop marked `#[stripmine(k)]` is a nest of k + 1 loops of about the same
     number of rounds each: only those of one loop at each level are on a tape.
 
     before:
-        given (n: i64, x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          #[stripmine(1)] let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {
-            return mul_f64(x_3, x_3)
-          }
-          return x_2
-        }, (x), (w), [])
-        return result_2, derivative
+        given (n: i64, x: f64)
+        #[stripmine(1)] let x_1: f64 = loop (x_2: f64 = x) for _i: i64 < n do {
+          return mul_f64(x_2, x_2)
+        }
     after:
-        #[stripmine(1)] let rounds: i64 = max_i64(n, 0i64)
-        #[stripmine(1)] let converted: f64 = convert_i64_f64(rounds)
-        #[stripmine(1)] let pow: f64 = pow_f64(converted, 0.5f64)
-        #[stripmine(1)] let ceil: f64 = ceil_f64(pow)
-        #[stripmine(1)] let converted_1: i64 = convert_f64_i64(ceil)
-        #[stripmine(1)] let max_1: i64 = max_i64(converted_1, 1i64)
-        #[stripmine(1)] let sub: i64 = sub_i64(max_1, 1i64)
-        #[stripmine(1)] let add: i64 = add_i64(rounds, sub)
-        #[stripmine(1)] let quot: i64 = quot_i64(add, max_1)
-        let rounds_1: i64 = max_i64(max_1, 0i64)
-        let scratch_1: [rounds_1]f64 = scratch(f64, [rounds_1])
-        let (x_1: f64, tape: [rounds_1]f64) = loop (x_2: f64 = x,
-            tape_1: [rounds_1]f64 = scratch_1) for strip: i64 < max_1 do {
-          let tape_2: [rounds_1]f64 = tape_1 with [strip] = x_2
-          #[stripmine(1)] let mul: i64 = mul_i64(strip, quot)
-          #[stripmine(1)] let sub_1: i64 = sub_i64(rounds, mul)
-          #[stripmine(1)] let min_1: i64 = min_i64(quot, sub_1)
+        let rounds: i64 = max_i64(n, 0i64)
+        let converted: f64 = convert_i64_f64(rounds)
+        let pow: f64 = pow_f64(converted, 0.5f64)
+        let ceil: f64 = ceil_f64(pow)
+        let converted_1: i64 = convert_f64_i64(ceil)
+        let max_1: i64 = max_i64(converted_1, 1i64)
+        let sub: i64 = sub_i64(max_1, 1i64)
+        let add: i64 = add_i64(rounds, sub)
+        let quot: i64 = quot_i64(add, max_1)
+        let x_1: f64 = loop (x_2: f64 = x) for strip: i64 < max_1 do {
+          let mul: i64 = mul_i64(strip, quot)
+          let sub_1: i64 = sub_i64(rounds, mul)
+          let min_1: i64 = min_i64(quot, sub_1)
           let x_3: f64 = loop (x_4: f64 = x_2) for place: i64 < min_1 do {
+            let add_1: i64 = add_i64(mul, place)
             return mul_f64(x_4, x_4)
           }
-          return x_3, tape_2
+          return x_3
         }
-        let sub_2: i64 = sub_i64(rounds_1, 1i64)
-        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < rounds_1 do {
-          let sub_3: i64 = sub_i64(sub_2, j)
-          let x_5: f64 = tape[sub_3]
-          #[stripmine(1)] let mul_2: i64 = mul_i64(sub_3, quot)
-          #[stripmine(1)] let sub_4: i64 = sub_i64(rounds, mul_2)
-          #[stripmine(1)] let min_2: i64 = min_i64(quot, sub_4)
-          let rounds_2: i64 = max_i64(min_2, 0i64)
-          let scratch_2: [rounds_2]f64 = scratch(f64, [rounds_2])
-          let (x_6: f64, tape_3: [rounds_2]f64) = loop (x_7: f64 = x_5,
-              tape_4: [rounds_2]f64 = scratch_2) for place_1: i64 < min_2 do {
-            let tape_5: [rounds_2]f64 = tape_4 with [place_1] = x_7
-            let mul_3: f64 = mul_f64(x_7, x_7)
-            return mul_3, tape_5
-          }
-          let sub_5: i64 = sub_i64(rounds_2, 1i64)
-          let adj_2: f64 = loop (adj_3: f64 = adj_1) for j_1: i64 < rounds_2 do {
-            let sub_6: i64 = sub_i64(sub_5, j_1)
-            let x_8: f64 = tape_3[sub_6]
-            let mul_4: f64 = mul_f64(x_8, adj_3)
-            return add_f64(mul_4, mul_4)
-          }
-          return adj_2
-        }
-        return x_1, adj
     """
     exp = statement.exp
     assert isinstance(exp, Loop)
@@ -244,6 +178,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     if not depth or not isinstance(exp.form, ForLoop):
         return None
     build = sweep.builder(statement)
+    build.attributes = ()
     index, type_ = exp.form.index, exp.form.type
     rounds = length_of(build, exp.form)
     outer = _root(build, rounds, depth + 1)
@@ -274,7 +209,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         outer_body = inner.finish(*[p.name for p in results])
     nest = Loop(own, exp.initial, ForLoop(at, outer, I64), outer_body)
     made = _unmarked(statement, "stripmine", nest)
-    return sweep.through(build, (*build.statements, made))
+    return (*build.statements, made)
 
 
 def _root(build: Builder, number: Atom, degree: int) -> Atom:

@@ -24,7 +24,7 @@ from minifut.passes.differentiate.reverse.operators import (
     scalar_operator,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Reversed, ReverseOutcome
 from minifut.rewrite.rule import rule
 
 
@@ -77,7 +77,7 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 
 @rule(paper="SC 2022, section 5.1")
-def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     r"""Any associative operator: the result is l ⊙ x ⊙ r for each element x, with what
     is left and right of it.
 

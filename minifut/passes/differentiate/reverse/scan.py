@@ -30,7 +30,7 @@ from minifut.passes.differentiate.reverse.operators import (
 )
 from minifut.passes.differentiate.reverse.reduce import backwards, before
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Reversed, ReverseOutcome
 from minifut.rewrite.rule import rule
 
 
@@ -77,7 +77,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
 
 
 @rule(paper="IFL 2023, section 4")
-def vjp_scan(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     r"""Any associative operator on scalars; see the module.
 
     before:

@@ -20,7 +20,7 @@ from minifut.passes.differentiate.arithmetic import fit
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import identity, is_identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
-from minifut.passes.differentiate.rules import Reversed
+from minifut.passes.differentiate.rules import Reversed, Rewrite
 from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
@@ -61,41 +61,26 @@ def before_lambda(
 
 
 @rule(paper="SC 2022, section 5.3")
-def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
+def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     r"""A map, then a scatter for each destination.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (y: [4]f64, dx: [n]f64) = vjp(\(a: [n]f64) -> ([4]f64) {
-          let z: [4]f64 = replicate([4], 0.0f64)
-          let r: [4]f64 = scatter(n, (is, a), (z rank 1 count 1), \(i: i64,
-              x: f64) -> (i64, f64) {
-            let q: f64 = mul_f64(x, x)
-            return i, q
-          })
-          return r
-        }, (xs), (w), [])
-        return y, dx
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let z: [4]f64 = replicate([4], 0.0f64)
+        let r: [4]f64 = scatter(n, (is, xs), (z rank 1 count 1), \(i: i64,
+            x: f64) -> (i64, f64) {
+          let q: f64 = mul_f64(x, x)
+          return i, q
+        })
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
-        let mapped: [n]f64 = map(n, (xs), \(x: f64) -> (f64) {mul_f64(x, x)})
-        let r: [4]f64 = scatter(n, (is, mapped), (z rank 1 count 1), \(x_1: i64,
+        let (mapped: [n]i64, mapped_1: [n]f64) = map(n, (is, xs), \(i: i64,
+            x: f64) -> (i64, f64) {
+          let q: f64 = mul_f64(x, x)
+          return i, q
+        })
+        let r: [4]f64 = scatter(n, (mapped, mapped_1), (z rank 1 count 1), \(x_1: i64,
             x_2: f64) -> (i64, f64) {x_1, x_2})
-        let gathered: [n]f64 = map(n, (is), \(x_3: i64) -> (f64) {
-          let le: bool = le_i64(0i64, x_3)
-          let lt: bool = lt_i64(x_3, 4i64)
-          let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
-            let w_1: f64 = w[x_3]
-            return w_1
-          } else {0.0f64}
-          return part
-        })
-        let x_4: [n]f64 = map(n, (xs, gathered), \(x_5: f64, adj: f64) -> (f64) {
-          let mul: f64 = mul_f64(x_5, adj)
-          return add_f64(mul, mul)
-        })
-        return r, x_4
     """
     exp = statement.exp
     assert isinstance(exp, Scatter)
@@ -111,7 +96,7 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         rows = [row_type(type_) for type_ in types]
         one = Scatter(exp.width, given, (destination,), identity(build, rows))
         build.bind((result,), one)
-    return sweep.through(build, build.statements)
+    return tuple(build.statements)
 
 
 @rule(paper="SC 2022, section 5.3")

@@ -34,7 +34,7 @@ from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.context import Context, without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.rules import ReturnSweep, Reversed
+from minifut.passes.differentiate.rules import ReturnSweep, Reversed, ReverseOutcome
 from minifut.rewrite.rule import Declined
 
 OPERATIONS = 4
@@ -78,20 +78,23 @@ class ReverseSweep:
     def active(self, statement: Stm) -> Reversed:
         """The sweeps of an active statement, by the first rule that fires."""
         for rule in self.context.reverse.get(type(statement.exp), ()):
-            outcome: Reversed | Declined | None = rule.outcome(statement, self)
+            outcome: ReverseOutcome = rule.outcome(statement, self)
             if outcome is None:
                 continue
             if isinstance(outcome, Declined):
                 self.context.note(rule, statement, outcome)
                 continue
+            if isinstance(outcome, tuple):
+                self.context.note(rule, statement, outcome)
+                return self.through(outcome)
             self.context.note(rule, statement, outcome.forward)
             return outcome
         kind = type(statement.exp).__name__
         raise InternalError("differentiate", f"no rule of reverse mode for {kind}")
 
-    def through(self, build: Builder, statements: Iterable[Stm]) -> Reversed:
+    def through(self, statements: tuple[Stm, ...]) -> Reversed:
         """Statements that stand for another one, swept in its place."""
-        inner = build.nested()
+        inner = self.context.builder()
         backs = self.forward(inner, statements)
 
         def back(build: Builder, adjoints: Adjoints) -> None:
