@@ -23,7 +23,6 @@ from minifut.ir.traverse import contains, map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import has_loops
-from minifut.kernel_passes.end_tests import test_ends_of_range, tested_condition
 from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.position_conditions import (
     PositionConditions,
@@ -116,7 +115,8 @@ def check_ranges_first(
 def test_range_at_once(
     loop: kc.Statement, context: CodeContext
 ) -> tuple[kc.Statement, ...] | Declined | None:
-    """Test that a condition holds at all points of a range in place of each point.
+    """Test that a condition holds at all points of a range in place of each point; of
+    each point only if it may fail.
 
     before:
         given (const float *xs, long n, long w, long at, long end)
@@ -130,6 +130,22 @@ def test_range_at_once(
     after:
         fine = fine & ((int)(max((long)(max(at, w)), (long)(max((long)(min(n,
         (long)(281474976710656L))), (long)((-281474976710656L))) + (-1L))) >= end));
+    before:
+        given (long n, long s, long at, long end)
+        int fine = 1;
+        for (long i = at; i < end; i++) {
+            bool below = (ulong)(i ^ s) < (ulong)n;
+            fine = fine & (int)below;
+        }
+    after:
+        if ((!((((((s & (s - 1L)) == 0L) & (s > 0L)) & (s <= 281474976710656L)) &&
+        (at >= min(end, (long)(0L)))) && (max(at, (long)(n & (0L - (s + s)))) >= end))))
+        {
+            for (long i = at; i < end; i++) {
+                bool below = ((ulong)(i ^ s)) < ((ulong)n);
+                fine = fine & ((int)below);
+            }
+        }
     declines: the condition does not depend on the position alone
         given (const float *xs, long n, long at, long end)
         int fine = 1;
@@ -150,9 +166,12 @@ def test_range_at_once(
     if failing is None:
         return Declined("the condition does not depend on the position alone")
     empty = [_is_empty(loop, where) for where in failing]
-    holds = kc.Cast(all_of([*conditions.assumptions, *empty]), kc.INT)
+    holds = all_of([*conditions.assumptions, *empty])
+    if not conditions.exact:
+        return (kc.Branch(kc.Call("!", (holds,), kc.TRUTH), kc.Block((loop,))),)
     assert isinstance(last, kc.Assign)
-    return (kc.Assign(last.target, kc.Binary("&", last.target, holds, kc.INT)),)
+    both = kc.Binary("&", last.target, kc.Cast(holds, kc.INT), kc.INT)
+    return (kc.Assign(last.target, both),)
 
 
 def test_range(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
@@ -160,10 +179,21 @@ def test_range(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] |
     are to be tested each."""
     *loads, test = rewritten(hoist_loads, loop, context) or (loop,)
     made = rewritten(test_range_at_once, test, context)
-    made = made or rewritten(test_ends_of_range, test, context)
     if made is None or not loads:
         return made
     return (kc.Branch(loop.start < loop.bound, kc.Block((*loads, *made))),)
+
+
+def tested_condition(statement: kc.Statement) -> kc.Expression | None:
+    """What a statement tests that collects the conditions of points in a variable."""
+    match statement:
+        case kc.Assign(
+            kc.Variable(flag, kc.INT),
+            kc.Binary("&", kc.Variable(same, _), kc.Cast(holds, _), _)
+            | kc.Operation(_, (kc.Variable(same, _), kc.Cast(holds, _)), _),
+        ) if flag == same and holds.type == kc.TRUTH:
+            return holds
+    return None
 
 
 def _failing(loop: kc.For, conditions: PositionConditions) -> PositionRanges | None:

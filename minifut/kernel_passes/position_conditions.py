@@ -2,10 +2,12 @@
 
     i >= 1 && i < n - 1 && u     [1, n - 1) if u
     i < a || i >= b              (.., a) and [b, ..)
+    (i ^ s) >= n                 within [n & -2 s, ..), for a power of two s
 
 A condition is a formula of parts that are the same for all points and of comparisons
 that change once, where an index that grows with the loop passes a bound. Its
-disjunctive normal form is a union of `PositionRange`s.
+disjunctive normal form is a union of `PositionRange`s. Partners in sorting networks and
+butterflies, i ^ s and i | s, are in the block of 2 s points that i is in.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from minifut.kernel_passes.vectorise.varying import find_varying, varies
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 MOST_RANGES = 8
+PARTNERED = ("or", "xor", "|", "^")
 PositionRanges = tuple[PositionRange, ...]
 
 
@@ -49,28 +52,30 @@ class _Shifted:
 
 class PositionConditions:
     """The conditions of a loop's body. `superset`: ranges may contain more points than
-    those where a condition holds. `near`: summands of indices that are only known
-    when the kernel runs; where one is so large that sums with positions may wrap
-    around, the ranges are not right."""
+    those where a condition holds; they are `exact` if they do not. `assumed`: what must
+    hold for the ranges to be right, such as that summands of indices which are only
+    known when the kernel runs are so small that sums with positions do not wrap
+    around."""
 
     def __init__(self, loop: kc.For, *, superset: bool = False) -> None:
         self.superset = superset
         self.varying = find_varying(loop.body.statements, [loop.variable.name])
         self.indices = PositionIndices(loop)
-        self.near: list[kc.Expression] = []
+        self.exact = True
+        self.assumed: list[kc.Expression] = []
 
     @property
     def assumptions(self) -> list[kc.Expression]:
-        """What must hold for the ranges to be right."""
-        return [_is_near(term) for term in dict.fromkeys(self.near)]
+        """What is assumed, each once."""
+        return list(dict.fromkeys(self.assumed))
 
     def ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
         """Where a condition has this truth value; None if that is not known."""
         self.indices.looked_into = 0
-        before = list(self.near)
+        before = list(self.assumed)
         found = self._ranges(condition, truth)
         if found is None:
-            self.near = before
+            self.assumed = before
         return found
 
     def _ranges(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
@@ -92,7 +97,9 @@ class PositionConditions:
             found = [self._ranges(part, truth) for part in parts]
             known = [ranges for ranges in found if ranges is not None]
             if len(known) < len(found):
-                return None
+                if not (known and conjunction and self.superset):
+                    return None
+                self.exact = False
             return intersection(known) if conjunction else union(known)
         if not varies(condition, self.varying):
             uniform = self.indices.uniform(condition)
@@ -134,7 +141,7 @@ class PositionConditions:
         more = shift.number * (-1 if shift.rises else 1)
         if name != "eq":
             more += int((name == "le") == below)
-        self.near += [term for _, term in shift.terms]
+        self.assumed += [_is_near(term) for _, term in shift.terms]
         if more or shift.terms or not shift.rises or name == "eq":
             limit = clamped(limit)
         bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
@@ -155,12 +162,36 @@ class PositionConditions:
         index, limit = numbers
         if truth or not self.superset or name != "lt" or not index or not limit:
             return None
+        if partners := self._partners(index, limit):
+            return partners
         sides = [
             self._compared(kc.Binary("<", index, long_literal(0), kc.TRUTH), True),
             self._compared(kc.Binary("<", index, limit, kc.TRUTH), False),
         ]
         known = [ranges for ranges in sides if ranges is not None]
         return union(known) if len(known) == len(sides) else None
+
+    def _partners(
+        self, index: kc.Expression, limit: kc.Expression
+    ) -> PositionRanges | None:
+        """Where the partner i ^ s or i | s of a position, with a power of two s, is not
+        below a limit: at most where its block of 2 s points is not."""
+        match index:
+            case kc.Operation(operator, (left, right), _) if operator.name in PARTNERED:
+                pass
+            case kc.Binary(symbol, left, right, _) if symbol in PARTNERED:
+                pass
+            case _:
+                return None
+        if self.indices.offset(left) != 0:
+            left, right = right, left
+        bit, end = self.indices.uniform(right), self.indices.uniform(limit)
+        if self.indices.offset(left) != 0 or bit is None or end is None:
+            return None
+        self.exact = False
+        self.assumed.append((bit & (bit - 1)).equals(0) & (bit > 0) & (bit <= FAR))
+        whole = end & (long_literal(0) - (bit + bit))
+        return (PositionRange([], [long_literal(0)]), PositionRange([whole]))
 
     def _shifted(self, exp: kc.Expression) -> _Shifted | None:
         """An index that grows with the loop; None of others."""

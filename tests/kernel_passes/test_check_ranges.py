@@ -1,5 +1,5 @@
-"""Checks that are tested at the ends of a block of points fail where those of the
-points do, and only there."""
+"""Checks that are tested for a block of points at once fail where those of the points
+do, and only there."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def test_results_and_failures_are_those_of_the_interpreter(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "ends"), [("two", True), ("pair", True), ("gathered", False)]
+    ("name", "blocks"), [("two", True), ("pair", True), ("gathered", False)]
 )
-def test_what_follows_from_the_ends_is_tested_there(name: str, ends: bool) -> None:
+def test_partners_are_tested_by_the_ends_of_blocks(name: str, blocks: bool) -> None:
     source = Source("program.fut", HEAD + PROGRAMS[name])
     core = stages.to_core(stages.check(source))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
-    assert ("int every" in module) == ends
+    assert ("& (0L - (w + w))" in module) == blocks
