@@ -32,22 +32,19 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
     before:
         given (n: i64, m: i64, k: i64, hs: [k]i32, is: [n]i64, js: [m]i64)
         let both: [n + m]i64 = concat(0, n + m, is, js)
-        let rs: [k]i32 = hist(n + m, (both), bins([k], (hs), (0i32), \(p: i32,
-          q: i32) ->
-          (i32) {add_i32(p, q)}), \(i: i64) -> (i64, i32) {i, 1i32})
+        let rs: [k]i32 = hist(n + m, (both), bins([k], (hs), (0i32), add_i32),
+          \(i: i64) -> (i64, i32) {i, 1i32})
     after:
         let both: [n + m]i64 = concat(0, n + m, is, js)
-        let hs_1: [k]i32 = hist(n, (is), bins([k], (hs), (0i32), \(p: i32, q: i32) ->
-          (i32) {add_i32(p, q)}), \(i: i64) -> (i64, i32) {i, 1i32})
-        let rs_1: [k]i32 = hist(m, (js), bins([k], (hs_1), (0i32), \(p_1: i32,
-          q_1: i32) -> (i32) {
-            return add_i32(p_1, q_1)
-          }), \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        let hs_1: [k]i32 = hist(n, (is), bins([k], (hs), (0i32), add_i32),
+          \(i: i64) -> (i64, i32) {i, 1i32})
+        let rs_1: [k]i32 = hist(m, (js), bins([k], (hs_1), (0i32), add_i32),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
         let rs: [k]i32 = rs_1
     declines: no input is joined of a few arrays
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let rs: [k]i32 = hist(n, (is), bins([k], (hs), (0i32), \(p: i32, q: i32) ->
-          (i32) {add_i32(p, q)}), \(i: i64) -> (i64, i32) {i, 1i32})
+        let rs: [k]i32 = hist(n, (is), bins([k], (hs), (0i32), add_i32),
+          \(i: i64) -> (i64, i32) {i, 1i32})
     """
     exp = statement.exp
     assert isinstance(exp, Hist)

@@ -52,8 +52,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let f: acc a [m] (i32) = map(n, (a, xss),
             \(b: acc a [m] (i32), xs: [k]i32) -> (acc a [m] (i32)) {
-              let x: i32 = redomap(k, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z: i32) -> (i32) {z})
+              let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
+                \(z: i32) -> (i32) {z})
               let e: acc a [m] (i32) = map(m, (b, is, ys),
                 \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
                   let v: i32 = mul_i32(x, y)
@@ -67,8 +67,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let xs_1: [n]i32 = map(n, (xss), \(xs: [k]i32) -> (i32) {
-          let x: i32 = redomap(k, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-            (i32) {max_i32(p_1, q_1)}, (0i32)), \(z: i32) -> (i32) {z})
+          let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
+            \(z: i32) -> (i32) {z})
           return x
         })
         let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
@@ -98,10 +98,10 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
                   let u: i32 = add_i32(x, 1i32)
                   return e, u
                 })
-              let t: i32 = redomap(m, (us), reduce commutative(\(p: i32, q: i32) ->
-                (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
-              let v: i32 = redomap(m, (xs), reduce commutative(\(p_1: i32, q_1: i32) ->
-                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
+              let t: i32 = redomap(m, (us), reduce commutative(max_i32, (0i32)),
+                \(z: i32) -> (i32) {z})
+              let v: i32 = redomap(m, (xs), reduce commutative(max_i32, (0i32)),
+                \(z_1: i32) -> (i32) {z_1})
               let w: i32 = mul_i32(t, v)
               let f: acc a [n] (i32) = update_acc(c, (i), (w))
               return f
@@ -111,8 +111,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let vs: [n]i32 = map(n, (is, xss), \(i: i64, xs: [m]i32) -> (i32) {
-          let v: i32 = redomap(m, (xs), reduce commutative(\(p: i32, q: i32) ->
-            (i32) {max_i32(p, q)}, (0i32)), \(z: i32) -> (i32) {z})
+          let v: i32 = redomap(m, (xs), reduce commutative(max_i32, (0i32)),
+            \(z: i32) -> (i32) {z})
           return v
         })
         let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
@@ -126,8 +126,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
                   let e: acc a [n] (i32) = update_acc(d, (0i64), (x))
                   return e, u
                 })
-              let t: i32 = redomap(m, (us), reduce commutative(\(p_1: i32, q_1: i32) ->
-                (i32) {max_i32(p_1, q_1)}, (0i32)), \(z_1: i32) -> (i32) {z_1})
+              let t: i32 = redomap(m, (us), reduce commutative(max_i32, (0i32)),
+                \(z_1: i32) -> (i32) {z_1})
               let w: i32 = mul_i32(t, v_1)
               let f: acc a [n] (i32) = update_acc(c, (i_1), (w))
               return f

@@ -59,7 +59,7 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
             \(b: acc a [m] (i32), xs: [d]i32) -> (acc a [m] (i32)) {
               let vs: [m]i32 = map(m, (wss), \(ws: [d]i32) -> (i32) {
                 let s: i32 = redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
-                  \(w: i32, x: i32) -> (i32) {mul_i32(w, x)})
+                  mul_i32)
                 return s
               })
               let e: acc a [m] (i32) = map(m, (b, is, vs),
@@ -75,15 +75,13 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let zeros: [d]i32 = replicate([d], 0i32)
-        let sums: [d]i32 = with_acc((acc([d], (zeros), (0i32), \(p: i32, q: i32) ->
-          (i32) {
-          return add_i32(p, q)
-        })), \(a: acc a [d] (i32)) -> (acc a [d] (i32)) {
+        let sums: [d]i32 = with_acc((acc([d], (zeros), (0i32), add_i32)),
+          \(a: acc a [d] (i32)) -> (acc a [d] (i32)) {
           let f: acc a [d] (i32) = map(n, (a, xss),
             \(b: acc a [d] (i32), xs: [d]i32) -> (acc a [d] (i32)) {
               let vs: [m]i32 = map(m, (wss), \(ws: [d]i32) -> (i32) {
                 let s: i32 = redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
-                  \(w: i32, y: i32) -> (i32) {mul_i32(w, y)})
+                  mul_i32)
                 return s
               })
               let js: [d]i64 = iota i64 (d, 0i64, 1i64)

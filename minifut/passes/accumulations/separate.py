@@ -58,10 +58,8 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
             })
           return e
         })
-        let rs: [k]i32 = with_acc((acc([k], (xs), (0i32), \(p_1: i32, q_1: i32) ->
-          (i32) {
-          return add_i32(p_1, q_1)
-        })), \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
+        let rs: [k]i32 = with_acc((acc([k], (xs), (0i32), add_i32)),
+          \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
           let e_1: acc a_1 [k] (i32) = map(n, (a_1),
             \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
               let d_1: acc a_1 [k] (i32) = update_acc(b_1, (0i64), (2i32))

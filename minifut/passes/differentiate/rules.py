@@ -13,9 +13,10 @@ the return sweep; or statements that compute the same and have rules, to be
 differentiated in its place. `tables` says which rules are tried for a class, and in
 which order.
 
-Their docstrings show a `jvp` or `vjp` before and after, or what is differentiated in
-place of a statement, and are executed: the rule must fire, give just that, and have the
-derivative that finite differences have.
+Their docstrings show a statement and its derivative in all numbers that are given, with
+tangents `xs_seed` of these or adjoints `ys_seed` of the results; or what is
+differentiated in place of the statement. They are executed: the rule must fire, give
+just that, and have the derivative that finite differences have.
 """
 
 from __future__ import annotations

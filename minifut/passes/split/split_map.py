@@ -80,10 +80,7 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
           let x: i64 = if first then {0i64} else {
             let j: i64 = sub_i64(i, 1i64)
             let row: [n]i64 = a[j]
-            let y: i64 = redomap(n, (row), reduce(\(p: i64, q: i64) -> (i64) {
-              let r: i64 = add_i64(p, q)
-              return r
-            }, (0i64)), \(p: i64) -> (i64) {
+            let y: i64 = redomap(n, (row), reduce(add_i64, (0i64)), \(p: i64) -> (i64) {
               return p
             })
             return y

@@ -1,8 +1,9 @@
 """The examples in the docstrings of rules of differentiation.
 
 The rule must fire, the statements must be those that the docstring shows, and the
-derivative must be the one that central differences have. Where an example is not of a
-derivative, the rule replaces its last statement, which is then differentiated.
+derivative must be the one that central differences have. The statements of an example are
+differentiated where they are none that do so; a rule that gives statements in place of
+the last one is shown by these.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ ALL: dict[str, Rule] = {
     for rules in table.values()
     for rule in rules
 }
+REVERSE = [rule for rules in tables.REVERSE.values() for rule in rules]
 STEP = 1e-6
 
 
@@ -63,16 +65,17 @@ def test_the_docstring_of_a_rule_holds(name: str) -> None:
     replaced = None
     if not isinstance(statements[-1].exp, (Jvp, Vjp)):
         replaced = rewritten(ALL[name], example)
-        assert alpha_equal(replaced, Body(wanted, example.results)), show(replaced)
-        example = differentiated(example)
+        if replaced is not None:
+            assert alpha_equal(replaced, Body(wanted, example.results)), show(replaced)
+        example = differentiated(example, ALL[name])
     program = program_of(example, Body(example.before, example.results))
     trace = Trace()
     found = remove_derivatives(program, names_after(program), trace)
     assert name in trace.fired()
     (function,) = found.functions
     if replaced is None:
-        wholly = Body(wanted, results or ())
-        assert alpha_equal(function.body, wholly), show(function.body)
+        whole = Body(wanted, results or ())
+        assert alpha_equal(function.body, whole), show(function.body)
     check_by_differences(example, found)
 
 
@@ -80,9 +83,12 @@ def is_differentiable(parameter: Param) -> bool:
     return element_of(parameter.type).is_float
 
 
-def rewritten(rule: Rule, example: Statements) -> Body:
-    """The example with what the rule differentiates in place of its last statement."""
+def rewritten(rule: Rule, example: Statements) -> Body | None:
+    """The example with what the rule differentiates in place of its last statement;
+    None if it differentiates that itself, or another one."""
     *above, last = example.before
+    if rule not in tables.REVERSE.get(type(last.exp), ()):
+        return None
     program = program_of(example, Body(example.before, example.results))
     context = Context.of(program, names_after(program), None)
     active = [p.name for p in example.given if is_differentiable(p)]
@@ -90,23 +96,28 @@ def rewritten(rule: Rule, example: Statements) -> Body:
     for statement in example.before:
         activity.statement(statement)
     made = rule.outcome(last, ReverseSweep(context, activity))
-    assert isinstance(made, tuple)
-    return Body((*above, *made), example.results)
+    return Body((*above, *made), example.results) if isinstance(made, tuple) else None
 
 
-def differentiated(example: Statements) -> Statements:
-    """The derivative of all results of an example in all numbers that are given."""
+def differentiated(example: Statements, rule: Rule) -> Statements:
+    """The derivative of all results of an example in all numbers that are given, by
+    `jvp` from tangents xs_seed of these or by `vjp` from adjoints ys_seed of those."""
     names = names_after(*example.given, *example.before)
     scope = scope_of(*example.before)
     arguments = tuple(p for p in example.given if is_differentiable(p))
     types = tuple(scope[name] for name in example.results)
     body = Body(example.before, example.results)
     function = rename(Lambda(arguments, body, types), names)
-    seeds = tuple(Param(names.like(name), scope[name]) for name in example.results)
-    results = (*seeds, *arguments)
-    pattern = tuple(Param(names.like(p.name), p.type) for p in results)
+    outer = tuple(Param(name, scope[name]) for name in example.results)
     given = tuple(p.name for p in arguments)
-    exp = Vjp(function, given, tuple(p.name for p in seeds), ())
+    reverse = rule in REVERSE
+    made, seeded = (Vjp, outer) if reverse else (Jvp, arguments)
+    seeds = tuple(
+        Param(Name(f"{p.name.base}_seed", p.name.tag), p.type) for p in seeded
+    )
+    results = (*outer, *(arguments if reverse else outer))
+    pattern = tuple(Param(names.like(p.name), p.type) for p in results)
+    exp = made(function, given, tuple(p.name for p in seeds), ())
     returned = tuple(p.name for p in pattern)
     return Statements((*example.given, *seeds), (Stm(pattern, exp),), returned=returned)
 

@@ -24,32 +24,26 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""One more accumulator for each that is active.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, dx: [n]f64)
-        let (y: [4]f64, dy: [4]f64) = jvp(\(a: [n]f64) -> ([4]f64) {
-          let z: [4]f64 = replicate([4], 0.0f64)
-          let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), \(p: f64,
-              q: f64) -> (f64) {
-            return add_f64(p, q)
-          })), \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
-            let m: acc c [4] (f64) = map(n, (c, is, a), \(e: acc c [4] (f64), i: i64,
-                x: f64) -> (acc c [4] (f64)) {
-              let u: acc c [4] (f64) = update_acc(e, (i), (x))
-              return u
-            })
-            return m
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let z: [4]f64 = replicate([4], 0.0f64)
+        let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
+            \(c_1: acc c_1 [4] (f64)) -> (acc c_1 [4] (f64)) {
+          let m: acc c_1 [4] (f64) = map(n, (c_1, is, xs), \(e: acc c_1 [4] (f64),
+              i: i64, x: f64) -> (acc c_1 [4] (f64)) {
+            let u: acc c_1 [4] (f64) = update_acc(e, (i), (x))
+            return u
           })
-          return r
-        }, (xs), (dx), [])
-        return y, dy
+          return m
+        })
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)
-        let (r: [4]f64, r_tan: [4]f64) = with_acc((acc([4], (z), (0.0f64), \(p: f64,
-            q: f64) -> (f64) {add_f64(p, q)}), acc([4], (zeros), (0.0f64), add_f64)),
+        let (r: [4]f64, r_tan: [4]f64) = with_acc((acc([4], (z), (0.0f64), add_f64),
+          acc([4], (zeros), (0.0f64), add_f64)),
           \(c: acc c [4] (f64), acc: acc acc [4] (f64)) -> (acc c [4] (f64),
             acc acc [4] (f64)) {
           let (m: acc c [4] (f64), m_tan: acc acc [4] (f64)) = map(n, (c, is, xs,
-              acc, dx), \(e: acc c [4] (f64), i: i64, x: f64,
+              acc, xs_seed), \(e: acc c [4] (f64), i: i64, x: f64,
               e_tan: acc acc [4] (f64), x_tan: f64) -> (acc c [4] (f64),
               acc acc [4] (f64)) {
             let u: acc c [4] (f64) = update_acc(e, (i), (x))
@@ -116,17 +110,13 @@ def jvp_update_acc(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The tangent of the value goes where the value goes.
 
     before:
-        given (k: i64, x: f64, dx: f64)
-        let (y: [4]f64, dy: [4]f64) = jvp(\(a: f64) -> ([4]f64) {
-          let z: [4]f64 = replicate([4], 0.0f64)
-          let r: [4]f64 = with_acc((acc([4], (z))),
-              \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
-            let u: acc c [4] (f64) = update_acc(c, (k), (a))
-            return u
-          })
-          return r
-        }, (x), (dx), [])
-        return y, dy
+        given (k: i64, x: f64)
+        let z: [4]f64 = replicate([4], 0.0f64)
+        let r: [4]f64 = with_acc((acc([4], (z))),
+            \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
+          let u: acc c [4] (f64) = update_acc(c, (k), (x))
+          return u
+        })
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)
@@ -134,7 +124,7 @@ def jvp_update_acc(statement: Stm, sweep: Tangents) -> Rewrite:
             \(c: acc c [4] (f64), acc: acc acc [4] (f64)) -> (acc c [4] (f64),
             acc acc [4] (f64)) {
           let u: acc c [4] (f64) = update_acc(c, (k), (x))
-          let acc_1: acc acc [4] (f64) = update_acc(acc, (k), (dx))
+          let acc_1: acc acc [4] (f64) = update_acc(acc, (k), (x_seed))
           return u, acc_1
         })
         return r, r_tan

@@ -60,19 +60,12 @@ def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""An adjoint of its own says nothing of tangents, which the function has.
 
     before:
-        given (x: f64, dx: f64)
-        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
-            return exp_f64(x_2)
-          }, \(exp_1: f64, exp_2: f64) -> (f64) {
-            return mul_f64(5.0f64, exp_2)
-          }, (x_1))
-          return result_3
-        }, (x), (dx), [])
-        return result_2, derivative
+        given (x: f64)
+        let result: f64 = custom_vjp(\(x_1: f64) -> (f64) {exp_f64(x_1)}, \(exp: f64,
+            exp_1: f64) -> (f64) {mul_f64(5.0f64, exp_1)}, (x))
     after:
         let exp: f64 = exp_f64(x)
-        let mul: f64 = mul_f64(exp, dx)
+        let mul: f64 = mul_f64(exp, x_seed)
         return exp, mul
     """
     exp = statement.exp

@@ -19,16 +19,12 @@ def jvp_branch(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""Each branch gives the tangents of its results, too.
 
     before:
-        given (c: bool, x: f64, dx: f64)
-        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let mul: f64 = if c then {mul_f64(x_1, x_1)} else {3.0f64}
-          return mul
-        }, (x), (dx), [])
-        return result_2, derivative
+        given (c: bool, x: f64)
+        let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
     after:
         let (mul: f64, mul_tan: f64) = if c then {
           let mul_1: f64 = mul_f64(x, x)
-          let mul_2: f64 = mul_f64(x, dx)
+          let mul_2: f64 = mul_f64(x, x_seed)
           let add: f64 = add_f64(mul_2, mul_2)
           return mul_1, add
         } else {3.0f64, 0.0f64}
@@ -51,18 +47,14 @@ def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The loop carries the tangents of its active parameters.
 
     before:
-        given (n: i64, x: f64, dx: f64)
-        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {mul_f64(x_3, x_1)}
-          return x_2
-        }, (x), (dx), [])
-        return result_2, derivative
+        given (n: i64, x: f64)
+        let x_1: f64 = loop (x_2: f64 = x) for _i: i64 < n do {mul_f64(x_2, x)}
     after:
         let (x_1: f64, x_tan: f64) = loop (x_2: f64 = x,
-            x_tan_1: f64 = dx) for _i: i64 < n do {
+            x_tan_1: f64 = x_seed) for _i: i64 < n do {
           let mul: f64 = mul_f64(x_2, x)
           let mul_1: f64 = mul_f64(x, x_tan_1)
-          let mul_2: f64 = mul_f64(x_2, dx)
+          let mul_2: f64 = mul_f64(x_2, x_seed)
           let add: f64 = add_f64(mul_1, mul_2)
           return mul, add
         }

@@ -19,17 +19,13 @@ def jvp_linear(statement: Stm, sweep: Tangents) -> Rewrite:
     the tangents of the operands as the result from the operands.
 
     before:
-        given (n: i64, xs: [n]f64, dx: [n]f64)
-        let (result_2: [n]f64, derivative: [n]f64) = jvp(\(xs_1: [n]f64) -> ([n]f64) {
-          let last: i64 = size(n - 1)
-          let xs_2: [n]f64 = xs_1[last :+ n by -1i64]
-          return xs_2
-        }, (xs), (dx), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let last: i64 = size(n - 1)
+        let xs_1: [n]f64 = xs[last :+ n by -1i64]
     after:
         let last: i64 = size(n - 1)
         let xs_1: [n]f64 = xs[last :+ n by -1i64]
-        let xs_tan: [n]f64 = dx[last :+ n by -1i64]
+        let xs_tan: [n]f64 = xs_seed[last :+ n by -1i64]
         return xs_1, xs_tan
     """
     exp: Any = statement.exp

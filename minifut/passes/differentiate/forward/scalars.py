@@ -17,19 +17,16 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 
     before:
-        given (x: f64, dx: f64)
-        let (result_2: f64, derivative: f64) = jvp(\(x_1: f64) -> (f64) {
-          let sin: f64 = sin_f64(x_1)
-          return mul_f64(sin, x_1)
-        }, (x), (dx), [])
-        return result_2, derivative
+        given (x: f64)
+        let sin: f64 = sin_f64(x)
+        let c: f64 = mul_f64(sin, x)
     after:
         let sin: f64 = sin_f64(x)
         let cos: f64 = cos_f64(x)
-        let mul: f64 = mul_f64(cos, dx)
+        let mul: f64 = mul_f64(cos, x_seed)
         let mul_1: f64 = mul_f64(sin, x)
         let mul_2: f64 = mul_f64(x, mul)
-        let mul_3: f64 = mul_f64(sin, dx)
+        let mul_3: f64 = mul_f64(sin, x_seed)
         let add: f64 = add_f64(mul_2, mul_3)
         return mul_1, add
     """

@@ -66,16 +66,12 @@ def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""A map, reduction or scan of values and tangents.
 
     before:
-        given (n: i64, xs: [n]f64, dx: [n]f64)
-        let (result_2: f64, derivative: f64) = jvp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(mul_f64, (1.0f64)),
-            \(x: f64) -> (f64) {x})
-          return reduced
-        }, (xs), (dx), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let reduced: f64 = redomap(n, (xs),
+          reduce commutative(mul_f64, (1.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
-        let (reduced: f64, reduced_tan: f64) = redomap(n, (xs, dx),
+        let (reduced: f64, reduced_tan: f64) = redomap(n, (xs, xs_seed),
           reduce commutative(\(xs_1: f64, xs_tan: f64, xs_2: f64,
               xs_tan_1: f64) -> (f64, f64) {
             let mul: f64 = mul_f64(xs_1, xs_2)
@@ -141,18 +137,14 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""The tangents are written where the values are written.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, dx: [n]f64)
-        let (result_2: [4]f64, derivative: [4]f64) = jvp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 0.0f64)
-          let scattered: [4]f64 = scatter(n, (is, xs_1), (replicated rank 1 count 1),
-              \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return scattered
-        }, (xs), (dx), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let scattered: [4]f64 = scatter(n, (is, xs), (replicated rank 1 count 1),
+            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)
-        let (scattered: [4]f64, scattered_tan: [4]f64) = scatter(n, (is, xs, dx),
+        let (scattered: [4]f64, scattered_tan: [4]f64) = scatter(n, (is, xs, xs_seed),
             (replicated rank 1 count 1, zeros rank 1 count 1), \(x: i64, x_1: f64,
             x_tan: f64) -> (i64, i64, f64, f64) {x, x, x_1, x_tan})
         return scattered, scattered_tan
@@ -196,19 +188,15 @@ def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""A histogram of values and tangents.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, dx: [n]f64)
-        let (result_2: [4]f64, derivative: [4]f64) = jvp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 1.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (1.0f64), mul_f64),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (dx), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], 1.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (1.0f64), mul_f64),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let replicated: [4]f64 = replicate([4], 1.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)
-        let (histogram: [4]f64, histogram_tan: [4]f64) = hist(n, (is, xs, dx),
+        let (histogram: [4]f64, histogram_tan: [4]f64) = hist(n, (is, xs, xs_seed),
           bins([4], (replicated, zeros), (1.0f64, 0.0f64), \(xs_1: f64, xs_tan: f64,
               xs_2: f64, xs_tan_1: f64) -> (f64, f64) {
             let mul: f64 = mul_f64(xs_1, xs_2)

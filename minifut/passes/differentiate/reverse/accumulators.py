@@ -63,29 +63,21 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
     place.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (y: [4]f64, dx: [n]f64) = vjp(\(a: [n]f64) -> ([4]f64) {
-          let z: [4]f64 = replicate([4], 0.0f64)
-          let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), \(p: f64,
-              q: f64) -> (f64) {
-            return add_f64(p, q)
-          })), \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
-            let m: acc c [4] (f64) = map(n, (c, is, a), \(e: acc c [4] (f64), i: i64,
-                x: f64) -> (acc c [4] (f64)) {
-              let u: acc c [4] (f64) = update_acc(e, (i), (x))
-              return u
-            })
-            return m
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let z: [4]f64 = replicate([4], 0.0f64)
+        let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
+            \(c_1: acc c_1 [4] (f64)) -> (acc c_1 [4] (f64)) {
+          let m: acc c_1 [4] (f64) = map(n, (c_1, is, xs), \(e: acc c_1 [4] (f64),
+              i: i64, x: f64) -> (acc c_1 [4] (f64)) {
+            let u: acc c_1 [4] (f64) = update_acc(e, (i), (x))
+            return u
           })
-          return r
-        }, (xs), (w), [])
-        return y, dx
+          return m
+        })
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
-        let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), \(p: f64,
-            q: f64) -> (f64) {
-          return add_f64(p, q)
-        })), \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
+        let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
+          \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
           let m: acc c [4] (f64) = map(n, (c, is, xs), \(e: acc c [4] (f64), i: i64,
               x: f64) -> (acc c [4] (f64)) {
             let u: acc c [4] (f64) = update_acc(e, (i), (x))
@@ -98,7 +90,7 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let lt: bool = lt_i64(i_1, 4i64)
           let and: bool = and_bool(le, lt)
           let part: f64 = if and then {
-            let w_1: f64 = w[i_1]
+            let w_1: f64 = r_seed[i_1]
             return w_1
           } else {0.0f64}
           return part

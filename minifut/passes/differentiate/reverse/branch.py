@@ -17,16 +17,12 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Each branch gives the adjoints of all that some branch contributes to.
 
     before:
-        given (c: bool, x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let mul: f64 = if c then {mul_f64(x_1, x_1)} else {3.0f64}
-          return mul
-        }, (x), (w), [])
-        return result_2, derivative
+        given (c: bool, x: f64)
+        let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
     after:
         let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
         let x_adj: f64 = if c then {
-          let mul_2: f64 = mul_f64(x, w)
+          let mul_2: f64 = mul_f64(x, mul_seed)
           return add_f64(mul_2, mul_2)
         } else {0.0f64}
         return mul, x_adj

@@ -88,19 +88,12 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""The function runs as it is; its own adjoint makes the return sweep.
 
     before:
-        given (x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let result_3: f64 = custom_vjp(\(x_2: f64) -> (f64) {
-            return exp_f64(x_2)
-          }, \(exp_1: f64, exp_2: f64) -> (f64) {
-            return mul_f64(exp_2, exp_1)
-          }, (x_1))
-          return result_3
-        }, (x), (w), [])
-        return result_2, derivative
+        given (x: f64)
+        let result: f64 = custom_vjp(\(x_1: f64) -> (f64) {exp_f64(x_1)}, \(exp: f64,
+            exp_1: f64) -> (f64) {mul_f64(exp_1, exp)}, (x))
     after:
         let exp: f64 = exp_f64(x)
-        let mul: f64 = mul_f64(w, exp)
+        let mul: f64 = mul_f64(result_seed, exp)
         return exp, mul
     """
     exp = statement.exp

@@ -55,13 +55,10 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     swept for this element alone.
 
     before:
-        given (n: i64, xs: [n]f64, w: f64)
-        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1), reduce(max_f64, (-f64.inf)),
-            \(x: f64) -> (f64) {x})
-          return reduced
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let reduced: f64 = redomap(n, (xs),
+          reduce(max_f64, (-f64.inf)),
+          \(x: f64) -> (f64) {x})
     after:
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
         let (reduced: f64, place: i64) = redomap(n, (xs, iota_1),
@@ -80,7 +77,7 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
         let x_8: [n]f64 = map(n, (iota_2), \(x_9: i64) -> (f64) {
           let eq_1: bool = eq_i64(x_9, place)
-          let chosen: f64 = if eq_1 then {w} else {0.0f64}
+          let chosen: f64 = if eq_1 then {reduced_seed} else {0.0f64}
           return chosen
         })
         return reduced, x_8
@@ -164,14 +161,10 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     there are zeros, at most the only zero gets something.
 
     before:
-        given (n: i64, xs: [n]f64, w: f64)
-        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(mul_f64, (1.0f64)),
-            \(x: f64) -> (f64) {x})
-          return reduced
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let reduced: f64 = redomap(n, (xs),
+          reduce commutative(mul_f64, (1.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
         let (product: f64, zeros: i64) = redomap(n, (xs),
           reduce commutative(\(x: f64, x_1: i64, x_2: f64, x_3: i64) -> (f64, i64) {
@@ -194,7 +187,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let chosen_3: f64 = if and then {product} else {0.0f64}
           let div: f64 = div_f64(product, x_6)
           let chosen_4: f64 = if eq_1 then {div} else {chosen_3}
-          return mul_f64(chosen_4, w)
+          return mul_f64(chosen_4, reduced_seed)
         })
         return chosen_2, x_5
     """

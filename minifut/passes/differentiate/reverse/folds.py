@@ -79,16 +79,10 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           \(x: f64, x_1: f64) -> (f64, f64) {x, x_1})
     after:
         let reduced: f64 = redomap(n, (xs),
-          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }, (0.0f64)),
+          reduce(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let reduced_1: f64 = redomap(n, (ys),
-          reduce(\(ys_1: f64, ys_2: f64) -> (f64) {
-            let max_1: f64 = max_f64(ys_1, ys_2)
-            return max_1
-          }, (-f64.inf)),
+          reduce(max_f64, (-f64.inf)),
           \(x_1: f64) -> (f64) {x_1})
     """
     exp = statement.exp
@@ -133,9 +127,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let replicated: [m]f64 = replicate([m], -f64.inf)
         let reduced: [m]f64 = redomap(n, (xs),
           reduce(\(xs_1: [m]f64, xs_2: [m]f64) -> ([m]f64) {
-            let mapped: [m]f64 = map(m, (xs_1, xs_2), \(xs_3: f64, xs_4: f64) -> (f64) {
-              return max_f64(xs_3, xs_4)
-            })
+            let mapped: [m]f64 = map(m, (xs_1, xs_2), max_f64)
             return mapped
           }, (replicated)),
           \(x: [m]f64) -> ([m]f64) {x})
@@ -144,9 +136,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
         let x: [m]f64 = map(m, (xs_1, replicated), \(x_1: [n]f64, x_2: f64) -> (f64) {
           let x_3: f64 = redomap(n, (x_1),
-            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
-              return max_f64(xs_2, xs_3)
-            }, (x_2)),
+            reduce(max_f64, (x_2)),
             \(x_4: f64) -> (f64) {x_4})
           return x_3
         })

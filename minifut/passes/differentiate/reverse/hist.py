@@ -59,16 +59,10 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let replicated_1: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            return add
-          }),
+          bins([4], (replicated), (0.0f64), add_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
         let histogram_1: [4]f64 = hist(n, (is, ys),
-          bins([4], (replicated_1), (0.0f64), \(ys_1: f64, ys_2: f64) -> (f64) {
-            let add_1: f64 = add_f64(ys_1, ys_2)
-            return add_1
-          }),
+          bins([4], (replicated_1), (0.0f64), add_f64),
           \(x_2: i64, x_3: f64) -> (i64, f64) {x_2, x_3})
     """
     exp = statement.exp
@@ -109,9 +103,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let histogram: [4][m]f64 = hist(n, (is, xs),
           bins([4], (replicated_1), (replicated), \(xs_1: [m]f64,
               xs_2: [m]f64) -> ([m]f64) {
-            let mapped: [m]f64 = map(m, (xs_1, xs_2), \(xs_3: f64, xs_4: f64) -> (f64) {
-              return max_f64(xs_3, xs_4)
-            })
+            let mapped: [m]f64 = map(m, (xs_1, xs_2), max_f64)
             return mapped
           }),
           \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
@@ -123,9 +115,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let x: [m][4]f64 = map(m, (replicated_2, xs_1, replicated), \(x_1: [4]f64,
             x_2: [n]f64, x_3: f64) -> ([4]f64) {
           let x_4: [4]f64 = hist(n, (is, x_2),
-            bins([4], (x_1), (x_3), \(xs_2: f64, xs_3: f64) -> (f64) {
-              return max_f64(xs_2, xs_3)
-            }),
+            bins([4], (x_1), (x_3), max_f64),
             \(x_5: i64, x_6: f64) -> (i64, f64) {x_5, x_6})
           return x_4
         })

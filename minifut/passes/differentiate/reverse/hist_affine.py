@@ -41,19 +41,15 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""An operator that is affine in each argument: products of derivatives.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 0.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (0.0f64), \(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return add_f64(add, mul)
-            }),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            return add_f64(add, mul)
+          }),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
@@ -95,7 +91,7 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let own: f64 = if and then {
             let x_22: f64 = x_10[x_20]
             let x_23: i64 = x_11[x_20]
-            let w_99: f64 = w[x_20]
+            let w_99: f64 = histogram_seed[x_20]
             let eq_2: bool = eq_f64(x_21, 0.0f64)
             let eq_3: bool = eq_i64(x_23, 1i64)
             let and_1: bool = and_bool(eq_2, eq_3)

@@ -39,15 +39,11 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     result.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 0.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (0.0f64), add_f64),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (0.0f64), add_f64),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let replicated: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
@@ -58,7 +54,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let lt: bool = lt_i64(x_2, 4i64)
           let and: bool = and_bool(le, lt)
           let part: f64 = if and then {
-            let w_1: f64 = w[x_2]
+            let w_1: f64 = histogram_seed[x_2]
             return w_1
           } else {0.0f64}
           return part
@@ -89,15 +85,12 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Minima or maxima: the index of each is found, too.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], -9.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (-9.0f64), max_f64),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], -9.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (-9.0f64), \(a: f64, b: f64) -> (f64) {max_f64(a,
+              b)}),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let replicated: [4]f64 = replicate([4], -9.0f64)
         let replicated_1: [4]i64 = replicate([4], -1i64)
@@ -131,7 +124,7 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let lt_1: bool = lt_i64(x_13, 4i64)
           let and_2: bool = and_bool(le_2, lt_1)
           let part_1: f64 = if and_2 then {
-            let w_1: f64 = w[x_13]
+            let w_1: f64 = histogram_seed[x_13]
             return w_1
           } else {0.0f64}
           return part_1
@@ -212,15 +205,11 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Products: each value gets the product of the others in its bin.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64, w: [4]f64)
-        let (result_2: [4]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([4]f64) {
-          let replicated: [4]f64 = replicate([4], 1.0f64)
-          let histogram: [4]f64 = hist(n, (is, xs_1),
-            bins([4], (replicated), (1.0f64), mul_f64),
-            \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return histogram
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, is: [n]i64, xs: [n]f64)
+        let replicated: [4]f64 = replicate([4], 1.0f64)
+        let histogram: [4]f64 = hist(n, (is, xs),
+          bins([4], (replicated), (1.0f64), mul_f64),
+          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let x: [4]f64 = replicate([4], 1.0f64)
         let x_1: [4]i64 = replicate([4], 0i64)
@@ -254,7 +243,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let own: f64 = if and then {
             let x_21: f64 = x_6[x_19]
             let x_22: i64 = x_7[x_19]
-            let w_99: f64 = w[x_19]
+            let w_99: f64 = histogram_seed[x_19]
             let eq_3: bool = eq_f64(x_20, 0.0f64)
             let eq_4: bool = eq_i64(x_22, 1i64)
             let and_1: bool = and_bool(eq_3, eq_4)

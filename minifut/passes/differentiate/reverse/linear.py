@@ -25,17 +25,12 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Each operand gets the part of the adjoint that came from it.
 
     before:
-        given (n: i64, xs: [n]f64, w: [2][n]f64)
-        let (result_2: [2][n]f64,
-            derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([2][n]f64) {
-          let replicated: [2][n]f64 = replicate([2], xs_1)
-          return replicated
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let replicated: [2][n]f64 = replicate([2], xs)
     after:
         let replicated: [2][n]f64 = replicate([2], xs)
         let zeros: [n]f64 = replicate([n], 0.0f64)
-        let total: [n]f64 = redomap(2, (w),
+        let total: [n]f64 = redomap(2, (replicated_seed),
           reduce commutative(\(x: [n]f64, x_1: [n]f64) -> ([n]f64) {
             let sum: [n]f64 = map(n, (x, x_1), add_f64)
             return sum

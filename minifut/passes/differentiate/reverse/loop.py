@@ -41,12 +41,8 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""The parameters of each round go on a tape.
 
     before:
-        given (n: i64, x: f64, w: f64)
-        let (result_2: f64, derivative: f64) = vjp(\(x_1: f64) -> (f64) {
-          let x_2: f64 = loop (x_3: f64 = x_1) for _i: i64 < n do {mul_f64(x_3, x_3)}
-          return x_2
-        }, (x), (w), [])
-        return result_2, derivative
+        given (n: i64, x: f64)
+        let x_1: f64 = loop (x_2: f64 = x) for _i: i64 < n do {mul_f64(x_2, x_2)}
     after:
         let rounds: i64 = max_i64(n, 0i64)
         let scratch_1: [rounds]f64 = scratch(f64, [rounds])
@@ -57,7 +53,7 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           return mul, tape_2
         }
         let sub: i64 = sub_i64(rounds, 1i64)
-        let adj: f64 = loop (adj_1: f64 = w) for j: i64 < rounds do {
+        let adj: f64 = loop (adj_1: f64 = x_seed_1) for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
           let x_3: f64 = tape[sub_1]
           let mul_1: f64 = mul_f64(x_3, adj_1)
@@ -77,21 +73,17 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""Sizes that change: the elements of all rounds are behind each other on a tape.
 
     before:
-        given (k: i64, n: i64, xs: [k]f64, dy: f64)
-        let (y: f64, dx: [k]f64) = vjp(\(a: [k]f64) -> (f64) {
-          let (m: i64, r: [m]f64) = loop (p: i64 = k,
-              b: [p]f64 = a) for i: i64 < n do {
-            let q: i64 = add_i64(p, k)
-            let t: [p]f64 = map(p, (b), \(u: f64) -> (f64) {mul_f64(u, u)})
-            let c: [k + p]f64 = concat(0, k + p, t, a)
-            let d: [q]f64 = reshape([q], c)
-            return q, d
-          }
-          let s: f64 = redomap(m, (r), reduce(add_f64, (0.0f64)),
-            \(o: f64) -> (f64) {o})
-          return s
-        }, (xs), (dy), [])
-        return y, dx
+        given (k: i64, n: i64, xs: [k]f64)
+        let (m: i64, r: [m]f64) = loop (p: i64 = k, b: [p]f64 = xs) for i: i64 < n do {
+          let q: i64 = add_i64(p, k)
+          let t: [p]f64 = map(p, (b), \(u: f64) -> (f64) {mul_f64(u, u)})
+          let c_1: [k + p]f64 = concat(0, k + p, t, xs)
+          let d: [q]f64 = reshape([q], c_1)
+          return q, d
+        }
+        let s: f64 = redomap(m, (r),
+          reduce(add_f64, (0.0f64)),
+          \(o: f64) -> (f64) {o})
     after:
         let rounds: i64 = max_i64(n, 0i64)
         let (p: i64, total: i64) = loop (p_1: i64 = k,
@@ -120,7 +112,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         }
         let s: f64 = redomap(m, (r), reduce(add_f64, (0.0f64)),
           \(o: f64) -> (f64) {o})
-        let r_adj: [m]f64 = replicate([m], dy)
+        let r_adj: [m]f64 = replicate([m], s_seed)
         let zeros: [k]f64 = replicate([k], 0.0f64)
         let sub: i64 = sub_i64(rounds, 1i64)
         let (size_1: i64, adj: [size_1]f64, adj_1: [k]f64) = loop (size_2: i64 = m,

@@ -48,17 +48,11 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     results and what was kept of reductions inside.
 
     before:
-        given (n: i64, xs: [n]f64, a: f64, w: [n]f64)
-        let (result_3: [n]f64, derivative: [n]f64,
-            derivative_1: f64) = vjp(\(xs_1: [n]f64, a_1: f64) -> ([n]f64) {
-          let mapped: [n]f64 = map(n, (xs_1),
-            \(xs_2: f64) -> (f64) {mul_f64(xs_2, a_1)})
-          return mapped
-        }, (xs, a), (w), [])
-        return result_3, derivative, derivative_1
+        given (n: i64, xs: [n]f64, a: f64)
+        let mapped: [n]f64 = map(n, (xs), \(xs_1: f64) -> (f64) {mul_f64(xs_1, a)})
     after:
         let mapped: [n]f64 = map(n, (xs), \(xs_1: f64) -> (f64) {mul_f64(xs_1, a)})
-        let (x: f64, x_1: [n]f64) = redomap(n, (xs, w),
+        let (x: f64, x_1: [n]f64) = redomap(n, (xs, mapped_seed),
           reduce commutative(add_f64, (0.0f64)),
           \(xs_2: f64, adj: f64) -> (f64, f64) {
             let mul_1: f64 = mul_f64(a, adj)

@@ -43,19 +43,15 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""A sum: its adjoint is that of every element.
 
     before:
-        given (n: i64, xs: [n]f64, w: f64)
-        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1),
-            reduce commutative(add_f64, (0.0f64)),
-            \(x: f64) -> (f64) {x})
-          return reduced
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let reduced: f64 = redomap(n, (xs),
+          reduce commutative(add_f64, (0.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
         let reduced: f64 = redomap(n, (xs),
           reduce commutative(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
-        let xs_adj: [n]f64 = replicate([n], w)
+        let xs_adj: [n]f64 = replicate([n], reduced_seed)
         return reduced, xs_adj
     """
     fold = reduce_by(statement, "add")
@@ -82,18 +78,14 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     is left and right of it.
 
     before:
-        given (n: i64, xs: [n]f64, w: f64)
-        let (result_2: f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> (f64) {
-          let reduced: f64 = redomap(n, (xs_1),
-            reduce(\(xs_2: f64, xs_3: f64) -> (f64) {
-              let add: f64 = add_f64(xs_2, xs_3)
-              let mul: f64 = mul_f64(xs_2, xs_3)
-              return add_f64(add, mul)
-            }, (0.0f64)),
-            \(x: f64) -> (f64) {x})
-          return reduced
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let reduced: f64 = redomap(n, (xs),
+          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
+            let add: f64 = add_f64(xs_1, xs_2)
+            let mul: f64 = mul_f64(xs_1, xs_2)
+            return add_f64(add, mul)
+          }, (0.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
         let reduced: f64 = redomap(n, (xs),
           reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
@@ -133,8 +125,8 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
             let x_8: f64 = x_3[sub_2]
             return x_8
           }
-          let mul_3: f64 = mul_f64(before, w)
-          let add_6: f64 = add_f64(mul_3, w)
+          let mul_3: f64 = mul_f64(before, reduced_seed)
+          let add_6: f64 = add_f64(mul_3, reduced_seed)
           let mul_4: f64 = mul_f64(before_1, add_6)
           return add_f64(mul_4, add_6)
         })

@@ -18,18 +18,14 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 
     before:
-        given (x: f64, y: f64, w: f64)
-        let (result_3: f64, derivative: f64, derivative_1: f64) = vjp(\(x_1: f64,
-            y_1: f64) -> (f64) {
-          let exp: f64 = exp_f64(x_1)
-          return mul_f64(exp, y_1)
-        }, (x, y), (w), [])
-        return result_3, derivative, derivative_1
+        given (x: f64, y: f64)
+        let exp: f64 = exp_f64(x)
+        let c: f64 = mul_f64(exp, y)
     after:
         let exp: f64 = exp_f64(x)
         let mul: f64 = mul_f64(exp, y)
-        let mul_1: f64 = mul_f64(y, w)
-        let mul_2: f64 = mul_f64(exp, w)
+        let mul_1: f64 = mul_f64(y, c_seed)
+        let mul_2: f64 = mul_f64(exp, c_seed)
         let mul_3: f64 = mul_f64(exp, mul_1)
         return mul, mul_3, mul_2
     """

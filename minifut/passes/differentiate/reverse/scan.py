@@ -39,18 +39,15 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Running sums: each element is in all sums from its own on.
 
     before:
-        given (n: i64, xs: [n]f64, w: [n]f64)
-        let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
-          let scanned: [n]f64 = scanomap(n, (xs_1), scan(add_f64, (0.0f64)),
-            \(x: f64) -> (f64) {x})
-          return scanned
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let scanned: [n]f64 = scanomap(n, (xs),
+          scan(add_f64, (0.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
         let scanned: [n]f64 = scanomap(n, (xs), scan(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
         let extent: i64 = size(n - 1)
-        let w_1: [n]f64 = w[extent :+ n by -1i64]
+        let w_1: [n]f64 = scanned_seed[extent :+ n by -1i64]
         let sums: [n]f64 = scanomap(n, (w_1), scan(add_f64, (0.0f64)),
           \(x_3: f64) -> (f64) {x_3})
         let sums_1: [n]f64 = sums[extent :+ n by -1i64]
@@ -81,13 +78,10 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     r"""Any associative operator on scalars; see the module.
 
     before:
-        given (n: i64, xs: [n]f64, w: [n]f64)
-        let (result_2: [n]f64, derivative: [n]f64) = vjp(\(xs_1: [n]f64) -> ([n]f64) {
-          let scanned: [n]f64 = scanomap(n, (xs_1), scan(mul_f64, (1.0f64)),
-            \(x: f64) -> (f64) {x})
-          return scanned
-        }, (xs), (w), [])
-        return result_2, derivative
+        given (n: i64, xs: [n]f64)
+        let scanned: [n]f64 = scanomap(n, (xs),
+          scan(mul_f64, (1.0f64)),
+          \(x: f64) -> (f64) {x})
     after:
         let scanned: [n]f64 = scanomap(n, (xs), scan(mul_f64, (1.0f64)),
           \(x: f64) -> (f64) {x})
@@ -102,7 +96,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           let chosen: f64 = if eq then {0.0f64} else {xs_3}
           return chosen
         })
-        let w_1: [n]f64 = w[extent :+ n by -1i64]
+        let w_1: [n]f64 = scanned_seed[extent :+ n by -1i64]
         let (solved: [n]f64, x_1: [n]f64) = scanomap(n, (w_1, entry_1),
           scan(\(x_2: f64, x_3: f64, x_4: f64, x_5: f64) -> (f64, f64) {
             let mul_1: f64 = mul_f64(x_5, x_2)

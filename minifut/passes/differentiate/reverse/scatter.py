@@ -104,15 +104,10 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
     r"""A gather for the values; 0 is written to the adjoint of the destination.
 
     before:
-        given (n: i64, is: [n]i64, ys: [4]f64, xs: [n]f64, w: [4]f64)
-        let (result_3: [4]f64, derivative: [4]f64,
-            derivative_1: [n]f64) = vjp(\(ys_1: [4]f64, xs_1: [n]f64) -> ([4]f64) {
-          let ys_2: [4]f64 = manifest((0), ys_1)
-          let scattered: [4]f64 = scatter(n, (is, xs_1), (ys_2 rank 1 count 1),
-              \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
-          return scattered
-        }, (ys, xs), (w), [])
-        return result_3, derivative, derivative_1
+        given (n: i64, is: [n]i64, ys: [4]f64, xs: [n]f64)
+        let ys_1: [4]f64 = manifest((0), ys)
+        let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
+            x_1: f64) -> (i64, f64) {x, x_1})
     after:
         let ys_1: [4]f64 = manifest((0), ys)
         let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
@@ -122,12 +117,13 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let lt: bool = lt_i64(x_2, 4i64)
           let and: bool = and_bool(le, lt)
           let part: f64 = if and then {
-            let w_1: f64 = w[x_2]
+            let w_1: f64 = scattered_seed[x_2]
             return w_1
           } else {0.0f64}
           return part
         })
-        let kept: [4]f64 = scatter(n, (is), (w rank 1 count 1), \(x_3: i64) -> (i64,
+        let kept: [4]f64 = scatter(n, (is), (scattered_seed rank 1 count 1),
+            \(x_3: i64) -> (i64,
             f64) {x_3, 0.0f64})
         return scattered, kept, gathered
     """
