@@ -51,7 +51,7 @@ def main() -> int:
         kernels = found_kernels(tools, cases, Path(folder), options.jobs, more)
     print("\n".join(table(kernels)))
     if options.golden:
-        write_golden(kernels)
+        write_golden(kernels, read_golden() if options.only else {})
     golden = read_golden()
     wrong = [
         (k.key, text) for k in kernels for text in dict.fromkeys(complaints(k, golden))

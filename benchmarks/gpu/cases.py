@@ -26,9 +26,8 @@ class Case:
     """A program, its input, parameters, and limits that its kernels must keep.
 
     `hot`: kernels (a pattern of the end of their name) whose loads must be free of bank
-    conflicts and coalesced. `conflict`: the most wavefronts of a hot load from local
-    memory over the least. `atomic_conflict`: the most wavefronts of an atomic in local
-    memory.
+    conflicts and coalesced. `atomic_conflict`: the most wavefronts of an atomic in
+    local memory.
     `cores`: compute units of the device that Oclgrind poses as. `families`: the
     architectures whose limits hold, where tiles are those of some of them alone.
     `stores`: the least part of sectors that hot stores use; none are hot where a group
@@ -43,7 +42,6 @@ class Case:
     parameters: Mapping[str, int] = field(default_factory=dict)
     hot: str = ""
     is_product: bool = False
-    conflict: float = 1.0
     atomic_conflict: float = 32.0
     cores: int = 1
     families: tuple[str, ...] = FAMILIES
@@ -190,13 +188,11 @@ CASES = (
     ),
     Case("transpose", TRANSPOSE, _floats((96, 128)), hot="transpose"),
     Case("reduce", REDUCE, _floats((1 << 14,)), hot="reduce", stores=0),
-    # the tree over lanes combines 8-byte values that are 2, 4, .. lanes apart
     Case(
         "largest",
         LARGEST,
         _floats((1 << 13,)),
         hot="reduce",
-        conflict=1.7,
         stores=0,
         in_parts=True,
     ),

@@ -74,14 +74,35 @@ class LaneGroup:
         assign_all(self.k, targets, combine(self.k, self.operators, left, targets))
 
     def tree(self, own: Sequence[kc.Variable]) -> None:
-        """Tree reduction; `shared` then holds lane 0's values at its index."""
-        k, task = self.k, self.task
-        self.shared.put(task.local, own)
-        with self.growing(2) as offset:
-            takes = (task.lane & (offset * 2 - 1)).equals(0)
-            with parallel_region(k), k.branch(takes):
-                self.combine_right(own, self.shared.get(task.local + offset))
-                self.shared.put(task.local, own)
+        """Tree reduction; all lanes of a task then have the result in `own`.
+
+        Each step combines four neighbouring values, and leaves the results side by
+        side: whole warps have nothing to do, instead of some lanes of each.
+        """
+        k, local, lane = self.k, self.task.local, self.task.lane
+        is_only = lane == local
+        zero, one, two = (kc.Literal(n, kc.LONG) for n in range(3))
+        source = k.declare("source", zero)
+        behind = k.declare("behind", k.width + (k.width >> 3))
+        left = k.declare("left", k.width)
+        count = k.declare("count", self.task.lanes)
+        number = k.declare("number", zero if is_only else local - lane)
+        self.shared.put_apart(source, local, own)
+        with k.while_loop(count > 1):
+            bits = k.declare("bits", kc.Select(count > 2, two, one, kc.LONG))
+            first = k.declare("first", local << bits)
+            beyond = k.declare("beyond", (local + 1) << bits)
+            target = k.declare("target", behind - source)
+            keep = partial(self.shared.put_apart, target, local, own)
+            with parallel_region(k, repair=keep), k.branch(beyond <= left):
+                assign_all(k, own, self.shared.get_apart(source, first))
+                with k.loop("right", beyond, first + 1) as right:
+                    self.combine_right(own, self.shared.get_apart(source, right))
+                keep()
+            k.assign(source, target)
+            for halved in (left, count, number):
+                k.assign(halved, halved >> bits)
+        assign_all(k, own, self.shared.get_apart(source, number))
 
     def prefixes(self, own: Sequence[kc.Variable]) -> kc.Variable:
         """Inclusive prefix scan (Hillis and Steele, four operands a step); `shared`
@@ -122,11 +143,10 @@ def lane_group(
     types: Sequence[ScalarType],
     task: SegmentTask,
     group: Size,
-    per_item: int = 1,
 ) -> LaneGroup:
-    """The lanes of a task, with local memory of their own: so many elements for each
-    work-item, two for prefixes."""
-    shared = SharedOperands(k, types, group * per_item, "lanes")
+    """The lanes of a task, with local memory of their own: two elements for each
+    work-item."""
+    shared = SharedOperands(k, types, group * 2, "lanes")
     return LaneGroup(k, operators, types, task, shared, group)
 
 

@@ -55,6 +55,9 @@ GROUPS_PER_CORE = Parameter(
 STRIDES = 8
 """How many times GROUPS_PER_CORE groups start before groups have several tasks"""
 
+BANKS_BYTES = 128
+"""that all banks of local memory hold side by side"""
+
 ElementValues = tuple[kc.Expression, ...]
 
 
@@ -127,9 +130,10 @@ def _distribute(
 def fold_group(
     host: HostBuilder, types: Sequence[ScalarType], per_item: int = 1
 ) -> Size:
-    """Work-items whose `per_item` values of these types fit into local memory; a power
-    of two where elements are staged, so that each is one of the lanes of a task."""
-    size = group_limits.group_size(host, GROUP_SIZE, _bytes(types) * per_item)
+    """Work-items whose `per_item` values of these types, two at least, fit into local
+    memory; a power of two where elements are staged, so that each is one of the lanes
+    of a task."""
+    size = group_limits.group_size(host, GROUP_SIZE, _bytes(types) * max(2, per_item))
     if per_item == 1:
         return size
     group = kc.Covering(size // 2 + 1, Size.constant(LARGEST_GROUP))
@@ -212,6 +216,35 @@ class SharedOperands:
         """Load the operands at an index into variables."""
         loads = [self.k.load(memory, index) for memory in self.memories]
         return tuple(self.k.declare("shared", load) for load in loads)
+
+    def put_apart(
+        self,
+        start: kc.Expression,
+        index: kc.Expression,
+        values: Sequence[kc.Expression],
+    ) -> None:
+        """Store the operands at an index behind `start`, where a cell is left out after
+        all banks: of four in a row, lanes reach the n-th each in a bank of its own."""
+        places = self._places_apart(start, index)
+        for memory, place, value in zip(self.memories, places, values, strict=True):
+            self.k.store(memory, place, value)
+
+    def get_apart(self, start: kc.Expression, index: kc.Expression) -> ElementValues:
+        """Load what `put_apart` stored into variables."""
+        places = zip(self.memories, self._places_apart(start, index), strict=True)
+        loads = [self.k.load(memory, place) for memory, place in places]
+        return tuple(self.k.declare("shared", load) for load in loads)
+
+    def _places_apart(
+        self, start: kc.Expression, index: kc.Expression
+    ) -> list[kc.Expression]:
+        places: dict[int, kc.Expression] = {}
+        for memory in self.memories:
+            nbytes = group_limits.local_bytes(memory.element)
+            if nbytes not in places:
+                skipped = index >> (BANKS_BYTES // nbytes).bit_length() - 1
+                places[nbytes] = self.k.declare("place", start + index + skipped)
+        return [places[group_limits.local_bytes(m.element)] for m in self.memories]
 
 
 @contextmanager

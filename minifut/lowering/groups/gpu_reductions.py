@@ -6,7 +6,7 @@ A segment is assigned to t neighbouring lanes, t the power of two that covers it
 most the group; so a group works on several short segments at once. Lanes fold elements
 into registers (distributed cyclically if the operator commutes, else in blocks), then
 combine in a tree or a prefix scan in local memory; see `gpu.lane_groups`. A reduction
-without segments gives scalars: all threads read them from local memory.
+without segments gives scalars, which all threads have.
 
 Operators on arrays: a segment is the work of one thread.
 """
@@ -61,13 +61,11 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
         at = bind_segment(k, exp.space, task.segment)
         lanes = lane_group(k, exp.operators, types, task, k.group)
         point = body_at(k, exp, at, mapped)
-        total: Sequence[kc.Expression] = fold(lanes, point)
+        total = fold(lanes, point)
         if outer:
             with k.branch(task.active & task.lane.equals(0)):
                 for result, value in zip(results, total, strict=True):
                     k.write(result, at, value)
-        else:
-            total = lanes.shared.get(0)
     for bound, scalar in zip(stm.pattern[:count], total, strict=True):
         if not outer:
             k.bind(bound.name, scalar)
@@ -89,7 +87,7 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
         tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
     ):
         at = bind_segment(k, exp.space, task.segment)
-        lanes = lane_group(k, exp.operators, types, task, k.group, 2)
+        lanes = lane_group(k, exp.operators, types, task, k.group)
         point = body_at(k, exp, at, mapped)
         own = lanes.neutral("own")
         with parallel_region(k), consecutive(k, task) as index:
@@ -131,13 +129,14 @@ def tasks(
     lanes = k.declare("lanes", kc.Literal(1, kc.LONG))
     with k.while_loop((lanes * 2 <= width) & (lanes < chunk)):
         k.assign(lanes, lanes * 2)
+    if not outer:
+        # others, too, count as lanes of the one segment, and get its value
+        active = k.declare("active", local < lanes)
+        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
+        yield SegmentTask(local, lanes, local, zero, active, zero, zero, end, chunk)
+        return
     lane = k.declare("lane", local % lanes)
     own = k.declare("own", local // lanes)
-    if not outer:
-        active = k.declare("active", own.equals(0))
-        end = k.declare("end", kc.Select(active, chunk, zero, kc.LONG))
-        yield SegmentTask(lane, lanes, local, zero, active, zero, zero, end, chunk)
-        return
     segments = k.named(k.size_value(product(outer)), "segments")
     per_round = k.declare("per_round", width // lanes)
     rounds = k.declare("rounds", (segments + per_round - 1) // per_round)

@@ -137,10 +137,13 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
         ROUNDS(long, at_1, rest, end, lanes_1, step_1) {
             int x_4 = xs[at_1];
         ..
-        while (offset < lanes_1) {
+        while (count > 1L) {
+            long bits = (count > 2L) ? 2L : 1L;
+            long first = local_1 << bits;
+            long beyond = (local_1 + 1L) << bits;
+        ..
             barrier(CLK_LOCAL_MEM_FENCE);
-            if ((lane & ((offset * 2L) - 1L)) == 0L) {
-                int shared = lanes[local_1 + offset];
+            if (beyond <= left) {
     declines: the operator does not commute
         like before of distribute_in_blocks
     """

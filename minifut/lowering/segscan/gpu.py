@@ -87,7 +87,7 @@ def _first(
     with each_task(k, cut) as task:
         outer = bind_segment(k, operation.space, task.segment)
         point = body_at(k, operation, outer, mapped)
-        lanes = lane_group(k, operation.operators, types, task, cut.group, 2)
+        lanes = lane_group(k, operation.operators, types, task, cut.group)
         carry = lanes.neutral("carry")
         with tiles(lanes) as tile:
             tile.fill(point, is_light(operation.body))
@@ -131,8 +131,7 @@ def _second(
         number = k.declare("number", task.task - task.segment * later + 1)
         row = k.declare("row", task.segment * chunks)
         lanes = lane_group(k, operation.operators, types, task, cut.group)
-        _fold_before(lanes, carries, row, number)
-        carry = lanes.shared.get(task.local - task.lane)
+        carry = _fold_before(lanes, carries, row, number)
         first = k.declare("start", number * task.chunk)
         full = kc.Call("min", (first + task.chunk, k.size_value(cut.length)), kc.LONG)
         end = k.declare("end", kc.Select(task.active, full, first, kc.LONG))
@@ -148,8 +147,8 @@ def _second(
 
 def _fold_before(
     lanes: LaneGroup, carries: list[Array], row: kc.Expression, number: kc.Expression
-) -> None:
-    """Fold the carries of the chunks before `number` into lane 0's shared element."""
+) -> list[kc.Variable]:
+    """The carries of the chunks before `number`, folded."""
     k, task = lanes.k, lanes.task
     own = lanes.neutral("own")
     share = k.declare("share", (number + task.lanes - 1) // task.lanes)
@@ -160,3 +159,4 @@ def _fold_before(
         place = row + at
         lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
     lanes.tree(own)
+    return own

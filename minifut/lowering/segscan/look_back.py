@@ -151,7 +151,7 @@ def look_back_scan(
         local, k.width, local, number, active, segment, start, end, chunk
     )
     outer = bind_segment(k, operation.space, segment)
-    lanes = lane_group(k, operation.operators, types, task, cut.group, 2)
+    lanes = lane_group(k, operation.operators, types, task, cut.group)
     staged = SharedOperands(k, types, size, "staged")
     zero = kc.Literal(0, kc.LONG)
     tile = staged_tile(lanes, staged, start, zero, k.size_value(per))
