@@ -22,6 +22,7 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
@@ -122,7 +123,12 @@ class Profile:
         return "\n".join(line.rstrip() for line in [head, *table, *chosen])
 
 
-def profile(program: Program, entry: str, arguments: Sequence[Any]) -> Profile:
+def profile(
+    program: Program,
+    entry: str,
+    arguments: Sequence[Any],
+    named: Mapping[str, Any] = MappingProxyType({}),
+) -> Profile:
     """Run the entry point until all kernels are built and warm, and profile it then.
     Raises `UsageError` where the backend has no device."""
     from minifut.opencl.runtime.watch import started_by
@@ -130,7 +136,7 @@ def profile(program: Program, entry: str, arguments: Sequence[Any]) -> Profile:
     point = program.entry(entry)
     if point.prepare is None:
         raise UsageError("only programs on OpenCL devices can be profiled")
-    given, _ = point.bound(tuple(arguments), {})
+    given, _ = point.bound(tuple(arguments), dict(named))
     timed: Any = point.prepare(given)
     timed()
     plain = timed()

@@ -298,7 +298,7 @@ class Program:
 
     def entry(self, name: str) -> EntryPoint:
         """The entry point of a name. Raises `UsageError` that suggests another."""
-        if name not in self.entries:
+        if not isinstance(name, str) or name not in self.entries:
             raise UsageError(unknown("entry point", name, self.entries))
         return self.entries[name]
 
@@ -343,11 +343,12 @@ class Program:
 
         return program_again(*_recipe_of(self))
 
-    def warm_up(self, entry: str | None = None, **sizes: int) -> tuple[str, ...]:
+    def warm_up(self, entry: str | None = None, **sizes: Any) -> tuple[str, ...]:
         """Build the kernels that calls with these sizes launch: `prog.warm_up(n=1000)`.
-        Gives the names of the entry points that were run, which are those with no
-        other sizes. Raises `UsageError` for unknown sizes, and if the `entry` cannot be
-        run; see `minifut.warm_up`."""
+        Scalar parameters may be given as well, and are one otherwise. Gives the names
+        of the entry points that were run, which are those with no other sizes. Raises
+        `UsageError` for unknown names, and if the `entry` cannot be run; see
+        `minifut.warm_up`."""
         from minifut.warm_up import warm_up
 
         return warm_up(self, sizes, entry)
@@ -369,12 +370,12 @@ class Program:
         found: Tuned = minifut.autotune(self, data, entry, tiles, runs)
         return found
 
-    def profile(self, *arguments: Any, entry: str = "main") -> Profile:
+    def profile(self, *arguments: Any, entry: str = "main", **named: Any) -> Profile:
         """Where the time of a call goes, kernel by kernel; print it, or see its lines.
         Raises `UsageError` where there is no device."""
         from minifut.profiling import profile
 
-        return profile(self, entry, arguments)
+        return profile(self, entry, arguments, named)
 
     def __reduce__(self) -> tuple[Any, ...]:
         from minifut.recipe import program_again

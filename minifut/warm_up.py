@@ -1,10 +1,12 @@
 """Calls ahead of time, so that no kernel is built while a user waits.
 
-    prog.warm_up(n=100_000, d=16)
+    prog.warm_up(n=100_000, d=16, rounds=3)
 
 Kernels are built when a run first launches them, and which of a program's versions run
 depends on the sizes. So each entry point whose sizes are all given is run once, on
-arrays of zeros and scalars that are one; a failure on these says nothing of others.
+arrays of zeros. Scalars may be sizes inside, or numbers of iterations: they are given
+by the names of their parameters, and are one otherwise. A failure on these values says
+nothing of others.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import ProgramError, UsageError
-from minifut.suggestions import check_names
+from minifut.suggestions import unknown
 from minifut.values.types import DTYPES
 
 if TYPE_CHECKING:
@@ -24,14 +26,18 @@ if TYPE_CHECKING:
 
 
 def warm_up(
-    program: Program, sizes: Mapping[str, int], entry: str | None = None
+    program: Program, sizes: Mapping[str, Any], entry: str | None = None
 ) -> tuple[str, ...]:
-    """Run what can be run with these sizes; the names of those entry points."""
+    """Run what can be run with these sizes, and scalars by the names of parameters; the
+    names of those entry points. Raises `UsageError` as `Program.warm_up` says."""
     chosen = list(program.entries.values()) if entry is None else [program.entry(entry)]
     known = {size for point in chosen for size in sizes_of(point)}
-    check_names(sizes, known)
+    names = known.union(*(_scalars_of(point) for point in chosen))
     for name, size in sizes.items():
-        if not isinstance(size, (int, np.integer)) or size < 0:
+        if name not in names:
+            raise UsageError(unknown("size or scalar parameter", name, names))
+        whole = isinstance(size, int | np.integer) and not isinstance(size, bool)
+        if name in known and not (whole and size >= 0):
             raise UsageError(f"size {name} must be an integer from 0, not {size!r}")
     ready = [point for point in chosen if can_be_made(point, sizes)]
     if entry is not None and not ready:
@@ -56,7 +62,12 @@ def sizes_of(point: EntryPoint) -> set[str]:
     }
 
 
-def can_be_made(point: EntryPoint, sizes: Mapping[str, int]) -> bool:
+def _scalars_of(point: EntryPoint) -> set[str]:
+    """The names of the parameters that are scalars."""
+    return {parameter.name for parameter in point.parameters if parameter.shape == ()}
+
+
+def can_be_made(point: EntryPoint, sizes: Mapping[str, Any]) -> bool:
     """Whether the sizes say enough of each parameter."""
     return sizes_of(point) <= sizes.keys() and all(
         parameter.shape is not None and None not in parameter.shape
@@ -64,12 +75,16 @@ def can_be_made(point: EntryPoint, sizes: Mapping[str, int]) -> bool:
     )
 
 
-def _value(parameter: Parameter, sizes: Mapping[str, int]) -> Any:
+def _value(parameter: Parameter, sizes: Mapping[str, Any]) -> Any:
     type_ = parameter.value_type
     assert type_ is not None
     assert parameter.shape is not None
     dtype = DTYPES[type_.element]
     if not type_.rank:
-        return dtype.type(1)
+        return sizes.get(parameter.name, dtype.type(1))
     shape = [sizes[n] if isinstance(n, str) else int(n or 0) for n in parameter.shape]
-    return np.zeros(shape, dtype)
+    try:
+        return np.zeros(shape, dtype)
+    except (ValueError, MemoryError):  # more than can be addressed, or than there is
+        text = f"{parameter.name}: {'x'.join(map(str, shape))} {dtype}"
+        raise MemoryError(f"there is no memory for {text}") from None

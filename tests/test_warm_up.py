@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ SOURCE = """
 entry dot [n] (xs: [n]f32) (ys: [n]f32): f32 = f32.sum (map2 (*) xs ys)
 entry rows [n][m] (xss: [n][m]i32) (k: i32): [n]i32 = map (reduce (+) k) xss
 entry pick [n] (xs: [n]f32) (i: i64): f32 = xs[i + n]
+entry powers [n] (x: f32) (k: i64) (xs: [n]f32): [k]f32 =
+  map (\\i -> x ** f32.i64 i + f32.sum xs) (iota k)
 entry pair (p: (i32, bool)): bool = p.1
 """
 
@@ -18,7 +22,8 @@ entry pair (p: (i32, bool)): bool = p.1
 @pytest.mark.device
 def test_later_calls_build_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     program = minifut.compile(SOURCE)
-    assert program.warm_up(n=1000) == ("dot", "pick")  # pick fails, which is no matter
+    ready = program.warm_up(n=1000)
+    assert ready == ("dot", "pick", "powers")  # pick fails, which is no matter
     assert program.warm_up("rows", n=100, m=50) == ("rows",)
 
     def refuse(*_: object) -> None:
@@ -33,15 +38,40 @@ def test_later_calls_build_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("entry", "sizes", "words"),
     [
-        (None, {"k": 3}, "'k'"),
+        (None, {"q": 3}, "there is no size or scalar parameter 'q'"),
+        ({"n": 3}, {}, "there is no entry point"),
         ("rows", {"n": 3}, "rows cannot be run ahead of time: give the sizes m"),
         ("pair", {}, "call it with arguments"),
         ("piar", {}, "'piar'"),
         (None, {"n": "a"}, "size n must be an integer from 0, not 'a'"),
         (None, {"n": -1}, "size n must be an integer from 0, not -1"),
+        (None, {"n": True}, "size n must be an integer from 0, not True"),
+        (None, {"n": 3, "k": "x"}, "k"),
     ],
 )
-def test_wrong_requests(entry: str | None, sizes: dict[str, int], words: str) -> None:
+def test_wrong_requests(
+    entry: str | None, sizes: dict[str, object], words: str
+) -> None:
     program = minifut.compile(SOURCE, backend="interpreter")
     with pytest.raises(minifut.UsageError, match=words):
         program.warm_up(entry, **sizes)
+
+
+def test_scalars_by_the_names_of_parameters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scalar may be a size inside, on which the version depends."""
+    program = minifut.compile(SOURCE, backend="interpreter")
+    seen = []
+    point = program.entries["powers"]
+    spied = replace(point, function=lambda *given: seen.append(given[:2]))
+    monkeypatch.setitem(program.entries, "powers", spied)
+    assert program.warm_up("powers", n=10, k=500) == ("powers",)
+    assert program.warm_up("powers", n=10, x=0.5) == ("powers",)
+    assert seen == [(1, 500), (0.5, 1)]
+
+
+def test_sizes_beyond_memory() -> None:
+    program = minifut.compile(SOURCE, backend="interpreter")
+    with pytest.raises(
+        MemoryError, match=f"no memory for xss: {1 << 50}x{1 << 20} int"
+    ):
+        program.warm_up("rows", n=1 << 50, m=1 << 20)

@@ -79,6 +79,8 @@ def test_reads_are_waits_of_the_host() -> None:
 def test_choices_of_versions_are_said() -> None:
     program = minifut.compile(TEXT)
     found = program.profile(np.ones((50, 30), np.float32), entry="rows")
+    by_name = program.profile(xss=np.ones((50, 30), np.float32), entry="rows")
+    assert by_name.entry == found.entry == "rows"
     assert found.choices
     for choice in found.choices:
         assert choice.threshold == program.tuning[choice.name]

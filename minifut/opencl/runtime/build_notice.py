@@ -39,7 +39,8 @@ class BuildNotice:
     def begin(self, program: str) -> None:
         """The run starts to build another kernel of this program."""
         self.count += 1
-        self._program = program
+        # a program from a string has no name, only a mark in messages: `<text>`
+        self._program = "a program" if program.startswith("<") else program
         if self._over is None:
             self._over = Event()
             self._thread = Thread(

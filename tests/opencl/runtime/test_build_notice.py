@@ -35,6 +35,18 @@ def test_a_long_build_is_said_once(
     assert lines(caplog) == ["building 2 kernels of kmeans"]
 
 
+def test_a_program_from_a_string_has_no_name(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.05)
+    caplog.set_level(logging.INFO, "minifut")
+    notice = BuildNotice()
+    notice.begin("<text>")
+    time.sleep(0.2)
+    notice.end()
+    assert lines(caplog) == ["building 1 kernel of a program"]
+
+
 def test_a_short_build_is_not_said(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
