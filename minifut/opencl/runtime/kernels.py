@@ -44,6 +44,11 @@ SMALL_WORK = 1 << 18
 """scalar operations that one thread executes, mostly in vectors, before others would
 have been woken"""
 
+CALLER_WORK = 1 << 20
+"""the same of all larger launches between two waits: so a loop over launches leaves
+them to all threads, which are woken once for many (`batch`), but a call of one or two
+kernels does not wait until threads are awake, 20 to 80 us"""
+
 UNKNOWN_WORK = 1 << 62
 """of a launch that no call of `of` precedes"""
 
@@ -127,9 +132,14 @@ class Launcher:
     def of(self, work: int) -> Callable[..., None]:
         """What enqueues so many scalar operations, called as the launcher is."""
         session = self.session
-        if work > SMALL_WORK or session.last_event is not None:
+        if session.last_event is not None:
             self._work = work
             return self
+        if work > SMALL_WORK:
+            if session.caller_work + work > CALLER_WORK:
+                self._work = work
+                return self
+            session.caller_work += work
         small = self.small
         if small is None:
             given = self.session, self.kernel, *self._build

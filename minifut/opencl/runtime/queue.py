@@ -119,6 +119,8 @@ class Session:
         """since the last wait, of those that could be in batches"""
         self.pending = 0
         """scalar operations of launches since the last wait (`Launcher.of`)"""
+        self.caller_work = 0
+        """the same of those that the calling thread executed, but for small ones"""
         self.cell, self.failure = self._make_cell()
         self.number = self.cell.view(np.int32)
         """the first is not 0 when a kernel has recorded a failure"""
@@ -171,6 +173,7 @@ class Session:
     def wait(self) -> None:
         """Return when all commands are done."""
         self.launch_first()
+        self.caller_work = 0
         event = self.last_event
         if event is None:
             return

@@ -106,6 +106,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     monkeypatch.setattr(batch, "IN_A_ROW", 1)
     monkeypatch.setattr(batch, "SOMETIMES", 1)
     monkeypatch.setattr(kernels, "SMALL_WORK", 0)
+    monkeypatch.setattr(kernels, "CALLER_WORK", 0)
     return found
 
 

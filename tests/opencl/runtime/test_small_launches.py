@@ -9,7 +9,7 @@ import pytest
 
 import minifut
 from minifut.opencl import runtime as rt
-from minifut.opencl.runtime.kernels import SMALL_WORK
+from minifut.opencl.runtime.kernels import CALLER_WORK, SMALL_WORK
 from minifut.opencl.runtime.queue import BRIEF_WORK
 from tests.opencl.handwritten import PROGRAM
 
@@ -25,7 +25,7 @@ entry shift [n] (xs: *[n]f32): [n]f32 =
   let x = xs[n - 1]
   in loop xs for i < n - 1 do xs with [i] = xs[i + 1] + x
 """
-SMALL, LARGE = 100, SMALL_WORK
+SMALL, LARGE = 100, CALLER_WORK
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_only_known_work_is_waited_for_without_signals(
     def axpy(run: Any, n: int, xs: Any, a: float) -> tuple[Any, ...]:
         ys = run.allocate(4 * n)
         kernel = run.kernels[0]
-        launcher = kernel.of(2 * SMALL_WORK) if known else kernel
+        launcher = kernel.of(2 * CALLER_WORK) if known else kernel
         launcher(n, xs.buffer, ys.buffer, n, a)
         waits.append(session.pending <= BRIEF_WORK)
         return ((ys, (n,)),)
@@ -139,3 +139,24 @@ def test_only_known_work_is_waited_for_without_signals(
     assert waits == [known, known]
     assert session.pending == 0
     np.testing.assert_array_equal(call.results()[0], 2 * xs + 1)
+
+
+def test_a_call_with_one_launch_of_medium_size_wakes_no_thread(
+    session: rt.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = minifut.compile(TEXT)
+    loops = [name for name in program.tuning if name.endswith(".host")]
+    program.tuning.update(dict.fromkeys(loops, 0))
+    medium = numbers(SMALL_WORK + 1)
+    woken: list[Any] = []
+    failed = rt.Session.failed
+    monkeypatch.setattr(
+        rt.Session,
+        "failed",
+        lambda self: bool(woken.append(self.last_event)) or failed(self),
+    )
+    for _ in range(4):  # each call begins anew
+        program.twice(medium)
+    assert not any(woken)
+    program.steps(100, medium)  # others are woken once for many
+    assert any(woken)
