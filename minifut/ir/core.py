@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from dataclasses import field
 from math import copysign
-from typing import TYPE_CHECKING, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias, TypeVar
 
 from minifut.ir.entries import Entry
 from minifut.ir.marks import WithBelow, WithMarks
@@ -67,6 +67,7 @@ class Constant:
 
 
 Atom: TypeAlias = Name | Constant
+ExpT = TypeVar("ExpT")
 
 
 @node
@@ -88,6 +89,11 @@ class Stm(WithBelow):
     exp: Exp
     attributes: tuple[str, ...] = ()
     location: Location | None = field(default=None)
+
+    def exp_of(self, kind: type[ExpT]) -> ExpT:
+        """The expression, which is of this class."""
+        assert isinstance(self.exp, kind)
+        return self.exp
 
 
 @node

@@ -129,8 +129,7 @@ def read_element_of_move(statement: Stm, context: MoveContext) -> Outcome:
         given (n: i64, xs: [n]f32, i: i64)
         let y: f32 = xs[i]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     if exp.array not in context.moves:
         return NO_MOVE
     build = context.builder(statement)

@@ -83,8 +83,7 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (x: i32)
         let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     if UNROLL in statement.attributes:
         return None
     if not any(map(_is_small, exp.parameters)):

@@ -86,8 +86,7 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
         given (xs: [40]i64)
         let ys: [40]i64 = map(40, (xs), \(x: i64) -> (i64) {add_i64(x, 1i64)})
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if not 0 < _size(exp) <= LARGEST:
         return NO_NEST
     if max((_elements(p.type) for p in statement.pattern), default=0) > MOST:

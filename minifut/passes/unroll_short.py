@@ -198,8 +198,7 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let s: i32 = redomap(20, (zs), reduce commutative(add_i32, (0i32)),
           \(z: i32) -> (i32) {mul_i32(z, z)})
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if not _is_within(exp, MOST if _reads_literal(exp, context) else WIDEST):
         return NOT_SHORT
     width = exp.width.as_constant

@@ -112,8 +112,7 @@ def _extend(
 ) -> None:
     """Add the tiles from which threads make these, element by element: one such array
     can share the memory, for each thread reads its own tile before it writes it."""
-    exp = stm.exp
-    assert isinstance(exp, SegMap)
+    exp = stm.exp_of(SegMap)
     rank = len(exp.space.indices)
     for read in walk(exp.body):
         if not isinstance(read, core.Index) or read.slice[:rank] != exp.space.indices:

@@ -38,8 +38,7 @@ def destination(host: HostBuilder, bound: Param) -> Array | None:
         or statement.pattern[0].name not in host.facts.in_place.updates
     ):
         return None
-    update = statement.exp
-    assert isinstance(update, Update)
+    update = statement.exp_of(Update)
     if not free_names(update) - {bound.name} <= host.values.keys():
         return None
     return sliced(host, host.array(update.array), update.slice)

@@ -284,8 +284,7 @@ def _plan_threads(
     starts: Mapping[Name, Constant],
     host: HostBuilder,
 ) -> ThreadPlan:
-    exp = stm.exp
-    assert isinstance(exp, SegMap)
+    exp = stm.exp_of(SegMap)
     if any(not isinstance(result, kernels.Returns) for result in exp.body.result):
         raise NotInKernel("threads with tiles that write elsewhere")
     divided = frozenset(nest.space.sizes[-1] for nest in register_nests(exp))

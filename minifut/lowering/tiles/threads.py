@@ -44,8 +44,7 @@ if TYPE_CHECKING:
 def emit_threads(k: WorkerBuilder, stm: Stm, plan: ThreadPlan) -> None:
     """Code for each vector width, of which the build of the kernel selects one; widths
     for which there is no vector code are left out."""
-    exp = stm.exp
-    assert isinstance(exp, kernels.SegMap)
+    exp = stm.exp_of(kernels.SegMap)
     outputs: list[AccumulatorTile | Array] = [
         k.accumulators[bound.name] if bound.name in k.accumulators else k.fresh(bound)
         for bound in stm.pattern

@@ -60,8 +60,7 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
         => e: acc a [n] (i32) = update_acc(b, (4i64), (1i32))
         return b => return e
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
 
     def after(node: Any) -> Any:
         if isinstance(node, Body):

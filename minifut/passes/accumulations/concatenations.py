@@ -46,8 +46,7 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
         let rs: [k]i32 = hist(n, (is), bins([k], (hs), (0i32), add_i32),
           \(i: i64) -> (i64, i32) {i, 1i32})
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     joined = {array: _parts(context, array) for array in exp.arrays}
     sizes = next((_sizes(context, parts) for parts in joined.values() if parts), ())
     if not 1 < len(sizes) <= PARTS:

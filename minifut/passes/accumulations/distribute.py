@@ -165,8 +165,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           return f
         })
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     if contains(exp.function, Assert | Trace):
         return EFFECTS
     if not _sums_up(exp.function.body, {}, 0):
@@ -309,8 +308,7 @@ def _is_free_map(statement: Stm) -> bool:
 def _moved_into(made: Stm, body: Body, context: StatementContext) -> tuple[Body, bool]:
     """The updates with the results of a map computed where maps over accumulators take
     their elements, and whether something else still needs them."""
-    exp = made.exp
-    assert isinstance(exp, Screma)
+    exp = made.exp_of(Screma)
     numbers = {p.name: n for n, p in enumerate(made.pattern)}
 
     def moved(node: Any) -> Any:

@@ -127,8 +127,7 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
         \(b: acc a [m] (i32), xs: [d]i32)
         => \(b: acc a [m] (i32), xs: [d]i32, wss: [m][d]i32)
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     outcome = NO_SUM
     for number in range(len(exp.inputs)):
         found = inner_product(exp, number, context)

@@ -59,8 +59,7 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
         => let ys: [k]i32 = with_acc((acc([k], (hs))),
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     roots = {
         parameter.name
         for parameter, item in zip(exp.function.parameters, exp.inputs, strict=True)

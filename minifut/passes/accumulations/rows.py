@@ -74,8 +74,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
             return d
           })
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     build = context.builder(statement)
     build.attributes = ()
     for number, item in enumerate(exp.inputs):

@@ -73,8 +73,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
         => let ys: [k]i32 = with_acc((acc([k], (hs))),
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     roots = {p.name: n for n, p in enumerate(exp.function.parameters)}
     updates = [
         update

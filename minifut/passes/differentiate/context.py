@@ -130,8 +130,7 @@ def without_checks(node: Any) -> Any:
 def known_partials(statement: Stm) -> tuple[str, ...]:
     """The formulas of the partial derivatives of a scalar operator. Raises
     `CompileError` where there are none."""
-    exp = statement.exp
-    assert isinstance(exp, ScalarOp)
+    exp = statement.exp_of(ScalarOp)
     formulas = partials(exp.operator)
     if formulas is None:
         message = f"{exp.operator.name} has no derivative that is known"

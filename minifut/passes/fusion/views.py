@@ -220,8 +220,7 @@ def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Ou
     producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
-    soac = producer.exp
-    assert isinstance(soac, Screma)
+    soac = producer.exp_of(Screma)
     gathered = _gathered_row(soac)
     if gathered is None:
         return Declined("the map is no gather of rows")

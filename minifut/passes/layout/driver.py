@@ -251,8 +251,7 @@ class _LayoutRewriter:
                 continue
             dimension = own = wanted.get(bound.name, rank - 1)
             if views:
-                view = views[position].exp
-                assert isinstance(view, Rearrange)
+                view = views[position].exp_of(Rearrange)
                 own = view.permutation[dimension]
             if own != rank - 1:
                 orders[made.pattern[position].name] = innermost(own, rank)

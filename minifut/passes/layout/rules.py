@@ -93,8 +93,7 @@ def exchange_dimensions(
 ) -> tuple[Stm, ...]:
     """The kernel with one variable innermost, and its results as views in the old
     order."""
-    kernel = statement.exp
-    assert isinstance(kernel, SegMap)
+    kernel = statement.exp_of(SegMap)
     space = kernel.space
     order = innermost(space.indices.index(fastest), len(space.indices))
     sizes = tuple(space.sizes[d] for d in order)

@@ -134,8 +134,7 @@ def unswitched(
     statement: Stm, context: StatementContext, kind: str
 ) -> tuple[Stm, ...] | Declined:
     """The loop's two copies, with the test of whether all is as by default."""
-    loop = statement.exp
-    assert isinstance(loop, Loop)
+    loop = statement.exp_of(Loop)
     decisions = _Decisions(kind, set(bound_names(loop)))
     decisions.visit(loop.body)
     found = decisions.found

@@ -91,8 +91,7 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
         }
         let r: [m + 1]f32 = a with [1i64 :+ m by 1i64] = b
     """
-    exp = statement.exp
-    assert isinstance(exp, Update)
+    exp = statement.exp_of(Update)
     value, array = exp.value, exp.array
     producer = context.definitions.get(value) if isinstance(value, Name) else None
     if producer is None or not isinstance(producer.exp, Loop):

@@ -109,8 +109,7 @@ def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
             return b
           })
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     neutral = {
         parameter.name: item.neutral
         for parameter, item in zip(exp.function.parameters, exp.inputs, strict=True)
@@ -157,8 +156,7 @@ def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
         let y: i32 = add_i32(x, 1i32) => given (n: i64, xs: [n]i32)
         (y) => (1i32)
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     body = exp.function.body
     roots = {parameter.name for parameter in exp.function.parameters}
     first = 0

@@ -35,8 +35,7 @@ def take_known_branch(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
-    exp = statement.exp
-    assert isinstance(exp, If)
+    exp = statement.exp_of(If)
     if not isinstance(exp.condition, Constant):
         return TAKE_KNOWN_BRANCH_REFUSED
     body = exp.then if exp.condition.value else exp.otherwise
@@ -59,8 +58,7 @@ def merge_equal_branches(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
-    exp = statement.exp
-    assert isinstance(exp, If)
+    exp = statement.exp_of(If)
     if exp.then.statements or exp.otherwise.statements:
         return MERGE_EQUAL_BRANCHES_REFUSED
     atoms: list[Atom] = []
@@ -103,8 +101,7 @@ def select_truth_by_logic(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool, x: bool, z: bool)
         let y: bool = if c then {x} else {z}
     """
-    exp = statement.exp
-    assert isinstance(exp, If)
+    exp = statement.exp_of(If)
     if exp.then.statements or exp.otherwise.statements or len(statement.pattern) != 1:
         return SELECT_TRUTH_REFUSED
     (then,), (otherwise,) = exp.then.result, exp.otherwise.result
@@ -144,8 +141,7 @@ def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool, x: i32, y: i32)
         let z: i32 = if c then {x} else {y}
     """
-    exp = statement.exp
-    assert isinstance(exp, If)
+    exp = statement.exp_of(If)
     pattern = statement.pattern
     pairs = list(zip(exp.then.result, exp.otherwise.result, strict=True))
     common = [one == other for one, other in pairs]
@@ -187,8 +183,7 @@ def take_known_case(statement: Stm, context: StatementContext) -> Outcome:
         given (k: i8, x: i32, y: i32)
         let z: i32 = match (k) case (0i8) {x} default {y}
     """
-    exp = statement.exp
-    assert isinstance(exp, Match)
+    exp = statement.exp_of(Match)
     values = [a.value for a in exp.scrutinees if isinstance(a, Constant)]
     if len(values) != len(exp.scrutinees):
         return TAKE_KNOWN_CASE_REFUSED
@@ -214,8 +209,7 @@ def drop_true_check(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool)
         let () = assert(c, ["may be"], [])
     """
-    exp = statement.exp
-    assert isinstance(exp, Assert)
+    exp = statement.exp_of(Assert)
     return (
         with_values(statement, (), ())
         if _is_bool(exp.condition, True)

@@ -41,8 +41,7 @@ def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
         given (y: i32)
         let x: i32 = add_i32(2i32, y)
     """
-    exp = statement.exp
-    assert isinstance(exp, ScalarOp)
+    exp = statement.exp_of(ScalarOp)
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
         return FOLD_CONSTANTS_REFUSED
@@ -67,8 +66,7 @@ def apply_identities(statement: Stm, context: StatementContext) -> Outcome:
         given (y: i32)
         let x: i32 = mul_i32(y, 2i32)
     """
-    exp = statement.exp
-    assert isinstance(exp, ScalarOp)
+    exp = statement.exp_of(ScalarOp)
     if len(exp.operands) != 2:
         return APPLY_IDENTITIES_REFUSED
     known = identities(exp.operator)
@@ -119,8 +117,7 @@ def multiply_for_power(statement: Stm, context: StatementContext) -> Outcome:
         given (y: f32)
         let x: f32 = pow_f32(y, 0.5f32)
     """
-    exp = statement.exp
-    assert isinstance(exp, ScalarOp)
+    exp = statement.exp_of(ScalarOp)
     if exp.operator.name != "pow":
         return POWER_REFUSED
     base, exponent = exp.operands
@@ -153,8 +150,7 @@ def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
         given (c: bool)
         let e: bool = not_bool(c)
     """
-    exp = statement.exp
-    assert isinstance(exp, ScalarOp)
+    exp = statement.exp_of(ScalarOp)
     if len(exp.operands) != 1:
         return UNDO_TWICE_REFUSED
     operator, operand = exp.operator, exp.operands[0]
@@ -186,8 +182,7 @@ def read_size(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, xs: [n]i32)
         let k: i64 = size(n + 1)
     """
-    exp = statement.exp
-    assert isinstance(exp, SizeExp)
+    exp = statement.exp_of(SizeExp)
     number, name = exp.size.as_constant, exp.size.as_name
     if number is not None:
         return with_expression(statement, Copy(Constant(number, I64)))

@@ -39,8 +39,7 @@ def unroll_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (x: i32, n: i64)
         #[unroll] let y: i32 = loop (a: i32 = x) for i: i64 < n do {add_i32(a, 1i32)}
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     if not isinstance(exp.form, ForLoop) or not isinstance(exp.form.bound, Constant):
         return NOT_UNROLLED
     rounds = int(exp.form.bound.value)
@@ -83,8 +82,7 @@ def drop_invariant_parameters(statement: Stm, context: StatementContext) -> Outc
         given (y: i32)
         let b: i32 = loop (q: i32 = y) for i: i64 < 3i64 do {add_i32(q, 1i32)}
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     pattern = statement.pattern
     same: dict[Name, Atom] = {}
     rows = list(zip(exp.parameters, exp.initial, exp.body.result, strict=True))

@@ -86,8 +86,7 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, xs: [n]i32)
         let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     pattern = statement.pattern
     function = exp.function
     inputs = dict(zip((p.name for p in function.parameters), exp.arrays, strict=True))

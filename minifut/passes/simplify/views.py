@@ -56,8 +56,7 @@ def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
         let is: [10]i64 = iota i64 (10, 2i64, 3i64)
         let js: [2]i64 = is[4i64 :+ 2 by 1i64]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     indices = _plain(exp.slice)
     if not isinstance(source, Iota) or indices is None or len(indices) != 1:
@@ -90,8 +89,7 @@ def index_of_replicate(statement: Stm, context: StatementContext) -> Outcome:
         let rs: [4][3]i32 = replicate([4][3], v)
         let x: [3]i32 = rs[2i64]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, Replicate):
         return INDEX_OF_REPLICATE_REFUSED
@@ -126,8 +124,7 @@ def index_of_literal(statement: Stm, context: StatementContext) -> Outcome:
         let l: [2]i32 = [a, b]: i32
         let x: i32 = l[i]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, ArrayLiteral) or not isinstance(exp.slice[0], Constant):
         return INDEX_OF_LITERAL_REFUSED
@@ -160,8 +157,7 @@ def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
         given (xs: [4]i32)
         let x: i32 = xs[1i64]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, Index):
         return INDEX_OF_SLICE_REFUSED
@@ -215,8 +211,7 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
         let t: [2][4][3]i32 = rearrange((2, 1, 0), xss)
         let x: [4][3]i32 = t[1i64]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, Rearrange):
         return INDEX_OF_REARRANGE_REFUSED
@@ -277,8 +272,7 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
         let t: [3][2]i32 = reshape([3][2], xss)
         let x: i32 = t[2i64, i]
     """
-    exp = statement.exp
-    assert isinstance(exp, Index)
+    exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, Reshape):
         return INDEX_OF_RESHAPE_REFUSED
@@ -340,8 +334,7 @@ def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
         given (xss: [3][4]i32)
         let t: [4][3]i32 = rearrange((1, 0), xss)
     """
-    exp = statement.exp
-    assert isinstance(exp, Rearrange)
+    exp = statement.exp_of(Rearrange)
     if exp.permutation == tuple(range(len(exp.permutation))):
         return with_expression(statement, Copy(exp.array))
     source = context.definition(exp.array)
@@ -372,8 +365,7 @@ def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
         given (xs: [6]i32)
         let t: [2][3]i32 = reshape([2][3], xs)
     """
-    exp = statement.exp
-    assert isinstance(exp, Reshape)
+    exp = statement.exp_of(Reshape)
     shape = array_type(exp.array, context.scope).shape
     if shape == exp.shape:
         return with_expression(statement, Copy(exp.array))

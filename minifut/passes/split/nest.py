@@ -120,8 +120,7 @@ def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma 
         return None
     if not all(isinstance(s.exp, BEFORE_INNER) for s in statements[:-1]):
         return None
-    inner = last.exp
-    assert isinstance(inner, Screma)
+    inner = last.exp_of(Screma)
     width = inner.width.as_constant
     many = width is None or width >= SMALL
     return inner if inner.is_map or (many and not inner.scans) else None

@@ -153,8 +153,7 @@ class _Tiler:
 
     def version(self, statement: Stm) -> TiledVersion | None:
         """The tiled version of a kernel, if the rules make one."""
-        kernel = statement.exp
-        assert isinstance(kernel, SegMap)
+        kernel = statement.exp_of(SegMap)
         if kernel.level != GRID or not redomaps_of(kernel):
             return None
         if any(isinstance(type_, AccType) for type_ in kernel.types):
@@ -260,8 +259,7 @@ class _Tiler:
     def with_sequences(self, statement: Stm) -> Stm:
         """The kernel with the sequences of numbers that it reads made in its threads,
         where their elements are known without being read."""
-        kernel = statement.exp
-        assert isinstance(kernel, SegMap)
+        kernel = statement.exp_of(SegMap)
         found = [
             self.definitions[name]
             for name in sorted(free_names(kernel), key=lambda name: name.tag)

@@ -80,8 +80,7 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
     if not nest.body.statements or not is_target(nest.body.statements[-1], nest.level):
         return None
     *above, last = nest.body.statements
-    loop = last.exp
-    assert isinstance(loop, Loop)
+    loop = last.exp_of(Loop)
     results = [r.value for r in nest.body.result if isinstance(r, Returns)]
     inner = {p.name for p in last.pattern}
     if len(set(results)) != len(results) or not set(results) <= inner:
@@ -98,8 +97,7 @@ def _interchanged(
     statement: Stm, nest: SegMap, above: list[Stm], last: Stm, context: StatementContext
 ) -> tuple[Stm, ...]:
     build = Builder(context.names, context.scope, statement.location)
-    loop = last.exp
-    assert isinstance(loop, Loop)
+    loop = last.exp_of(Loop)
     initial = _initial_arrays(build, nest, above, loop)
     carried = tuple(expanded(build, nest, loop.parameters))
     indices = nest.space.indices

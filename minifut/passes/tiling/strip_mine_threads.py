@@ -109,8 +109,7 @@ def _with_registers(
 ) -> SegMap:
     """The group with its last nest in two levels; `space` are its threads."""
     *above, last = kernel.body.statements
-    grown = last.exp
-    assert isinstance(grown, SegMap)
+    grown = last.exp_of(SegMap)
     sizes = tuple(Size.of(register) for register in registers)
     outer = tuple(build.names.like(index) for index in space.indices)
     inner = tuple(build.names.fresh(b) for b in "ij"[-len(registers) :])

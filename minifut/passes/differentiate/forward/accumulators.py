@@ -54,8 +54,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         })
         return r, r_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     build = sweep.builder(statement)
     parameters = exp.function.parameters
     active = sweep.activity.of([p.name for p in parameters])
@@ -129,8 +128,7 @@ def jvp_update_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         })
         return r, r_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, UpdateAcc)
+    exp = statement.exp_of(UpdateAcc)
     (result,) = statement.pattern
     build = sweep.builder(statement)
     build.append(statement)

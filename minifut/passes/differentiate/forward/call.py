@@ -19,8 +19,7 @@ from minifut.rewrite.rule import rule
 @rule(paper="Griewank and Walther 2008, section 3.1")
 def jvp_call(statement: Stm, sweep: Tangents) -> Rewrite:
     """One function for each choice of active arguments; it may be recursive."""
-    exp = statement.exp
-    assert isinstance(exp, core.Apply)
+    exp = statement.exp_of(core.Apply)
     context = sweep.context
     arguments = sweep.activity.of(exp.arguments)
     flags = sweep.activity.of([p.name for p in statement.pattern])
@@ -68,8 +67,7 @@ def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
         let mul: f64 = mul_f64(exp, x_seed)
         return exp, mul
     """
-    exp = statement.exp
-    assert isinstance(exp, derivatives.CustomVjp)
+    exp = statement.exp_of(derivatives.CustomVjp)
     build = sweep.builder(statement)
     inner = build.nested()
     body = bound(inner, exp.function, exp.arguments)

@@ -60,8 +60,7 @@ def jvp_loop(statement: Stm, sweep: Tangents) -> Rewrite:
         }
         return x_1, x_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, core.Loop)
+    exp = statement.exp_of(core.Loop)
     flags = sweep.activity.of([p.name for p in exp.parameters])
     build = sweep.builder(statement)
     initial = sweep.results(build, exp.initial, flags)

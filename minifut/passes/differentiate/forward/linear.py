@@ -63,8 +63,7 @@ def jvp_iota(statement: Stm, sweep: Tangents) -> Rewrite:
         let iota_tan: [3]i64 = iota i64 (3, dx, 0i64)
         return b, iota_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, core.Iota)
+    exp = statement.exp_of(core.Iota)
     (result,) = statement.pattern
     build = sweep.builder(statement)
     build.append(statement)

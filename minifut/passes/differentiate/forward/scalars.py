@@ -30,8 +30,7 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
         let add: f64 = add_f64(mul_2, mul_3)
         return mul_1, add
     """
-    exp = statement.exp
-    assert isinstance(exp, core.ScalarOp)
+    exp = statement.exp_of(core.ScalarOp)
     (result,) = statement.pattern
     build = sweep.builder(statement)
     build.append(statement)

@@ -83,8 +83,7 @@ def jvp_screma(statement: Stm, sweep: Tangents) -> Rewrite:
           \(x: f64, x_tan: f64) -> (f64, f64) {x, x_tan})
         return reduced, reduced_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, soacs.Screma)
+    exp = statement.exp_of(soacs.Screma)
     build = sweep.builder(statement)
     inputs = sweep.activity.of(exp.arrays)
     arrays = sweep.arrays(build, exp.arrays, inputs)
@@ -149,8 +148,7 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
             x_tan: f64) -> (i64, i64, f64, f64) {x, x, x_1, x_tan})
         return scattered, scattered_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, soacs.Scatter)
+    exp = statement.exp_of(soacs.Scatter)
     build = sweep.builder(statement)
     inputs = sweep.activity.of(exp.arrays)
     arrays = sweep.arrays(build, exp.arrays, inputs)
@@ -208,8 +206,7 @@ def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
           \(x: i64, x_1: f64, x_tan: f64) -> (i64, f64, f64) {x, x_1, x_tan})
         return histogram, histogram_tan
     """
-    exp = statement.exp
-    assert isinstance(exp, soacs.Hist)
+    exp = statement.exp_of(soacs.Hist)
     build = sweep.builder(statement)
     inputs = sweep.activity.of(exp.arrays)
     arrays = sweep.arrays(build, exp.arrays, inputs)

@@ -97,8 +97,7 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
         })
         return r, x_1
     """
-    exp = statement.exp
-    assert isinstance(exp, WithAcc)
+    exp = statement.exp_of(WithAcc)
     items = exp.inputs
     active = sweep.activity.of([p.name for p in exp.function.parameters])
     used = [item for item, flag in zip(items, active, strict=True) if flag]

@@ -24,8 +24,7 @@ from minifut.rewrite.rule import rule
 def vjp_call(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """One function for each choice of active arguments and results that count; it may
     be recursive. It runs the original again."""
-    exp = statement.exp
-    assert isinstance(exp, core.Apply)
+    exp = statement.exp_of(core.Apply)
     active = sweep.activity.of(exp.arguments)
 
     def back(build: Builder, adjoints: Adjoints) -> None:
@@ -96,8 +95,7 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let mul: f64 = mul_f64(result_seed, exp)
         return exp, mul
     """
-    exp = statement.exp
-    assert isinstance(exp, derivatives.CustomVjp)
+    exp = statement.exp_of(derivatives.CustomVjp)
     build = sweep.builder(statement)
     made = apply(build, exp.function, exp.arguments)
     for parameter, atom in zip(statement.pattern, made, strict=True):

@@ -83,8 +83,7 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return reduced, x_8
     """
     fold = reduce_by(statement, "min", "max")
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if fold is None or not all_scalar(fold.operator.results):
         return None
     (result,), (array,), (neutral,) = statement.pattern, exp.arrays, fold.neutral
@@ -192,8 +191,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return chosen_2, x_5
     """
     fold = reduce_by(statement, "mul")
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if fold is None or not all_scalar(fold.operator.results):
         return None
     (result,), (array,), (neutral,) = statement.pattern, exp.arrays, fold.neutral

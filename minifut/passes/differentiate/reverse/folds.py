@@ -85,8 +85,7 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           reduce(max_f64, (-f64.inf)),
           \(x_1: f64) -> (f64) {x_1})
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if exp.is_map:
         return None
     fold = only_fold(exp)
@@ -142,8 +141,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         })
         let reduced: [m]f64 = x
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     if fold is None:
         return None
@@ -182,8 +180,7 @@ def _transposed(build: Builder, array: Name) -> Name:
 
 def as_loop(statement: Stm, sweep: ReverseSweep) -> Rewrite:
     """The fold as a loop over its elements."""
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     assert fold is not None
     build = sweep.builder(statement)

@@ -65,8 +65,7 @@ def vjp_split_hist(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           bins([4], (replicated_1), (0.0f64), add_f64),
           \(x_2: i64, x_3: f64) -> (i64, f64) {x_2, x_3})
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     single = len(exp.operators) == 1 and len(components(exp.operators[0].operator)) == 1
     if is_identity(exp.function) and single:
         return None
@@ -122,8 +121,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let x_7: [4][m]f64 = rearrange((1, 0), x)
         let histogram: [4][m]f64 = x_7
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     inner = row_operator(operator.operator)
     if inner is None or not takes(operator.operator, sweep):

@@ -106,8 +106,7 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         })
         return histogram, x_19
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     function = operator.operator
     while (inner := row_operator(function)) is not None:

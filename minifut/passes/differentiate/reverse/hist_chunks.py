@@ -117,8 +117,7 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         })
         let histogram: [4]f64 = x_7
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     build = sweep.builder(statement)
     rank = len(operator.shape)

@@ -61,8 +61,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         })
         return histogram, gathered
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     if scalar_operator(operator.operator) != "add":
         return None
@@ -138,8 +137,7 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         })
         return x, own
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     name = scalar_operator(operator.operator)
     type_ = operator.operator.results[0]
@@ -258,8 +256,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         })
         return x_15, x_18
     """
-    exp = statement.exp
-    assert isinstance(exp, Hist)
+    exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     if scalar_operator(operator.operator) != "mul":
         return None

@@ -68,8 +68,7 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
           \(x_3: i64) -> (i64) {x_3})
         return b, total
     """
-    exp = statement.exp
-    assert isinstance(exp, core.Iota)
+    exp = statement.exp_of(core.Iota)
     (result,) = statement.pattern
 
     def back(build: Builder, adjoints: Adjoints) -> None:

@@ -67,8 +67,7 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           return mul_1, add_2, lt_1
         }
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     if not isinstance(exp.form, WhileLoop):
         return None
     build = sweep.builder(statement)
@@ -119,8 +118,7 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let not: bool = not_bool(continue)
         let () = assert(not, ["the loop has more than 9 rounds"], [])
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     rounds = _number(statement, "bound")
     if not isinstance(exp.form, WhileLoop) or not rounds or varying_parameters(exp):
         return None
@@ -172,8 +170,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           return x_3
         }
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop)
+    exp = statement.exp_of(Loop)
     depth = _number(statement, "stripmine")
     if not depth or not isinstance(exp.form, ForLoop):
         return None

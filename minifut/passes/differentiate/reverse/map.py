@@ -61,8 +61,7 @@ def vjp_map(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           })
         return mapped, x_1, x
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if not exp.is_map:
         return None
 

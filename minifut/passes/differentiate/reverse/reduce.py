@@ -30,8 +30,7 @@ from minifut.rewrite.rule import rule
 
 def reduce_by(statement: Stm, *names: str) -> Reduce | None:
     """The reduction, if it is one with this scalar operator."""
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     if not isinstance(fold, Reduce) or scalar_operator(fold.operator) not in names:
         return None
@@ -55,8 +54,7 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         return reduced, xs_adj
     """
     fold = reduce_by(statement, "add")
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     if fold is None:
         return None
     (result,), (array,), (neutral,) = statement.pattern, exp.arrays, fold.neutral
@@ -132,8 +130,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
         })
         return reduced, x_5
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     if not isinstance(fold, Reduce):
         return None

@@ -29,8 +29,7 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let mul_3: f64 = mul_f64(exp, mul_1)
         return mul, mul_3, mul_2
     """
-    exp = statement.exp
-    assert isinstance(exp, core.ScalarOp)
+    exp = statement.exp_of(core.ScalarOp)
     (result,) = statement.pattern
     formulas = known_partials(statement)
     letters: dict[str, Atom] = dict(zip("xyz", exp.operands, strict=False))

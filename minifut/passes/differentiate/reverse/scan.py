@@ -53,8 +53,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let sums_1: [n]f64 = sums[extent :+ n by -1i64]
         return scanned, sums_1
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     if not isinstance(fold, Scan) or scalar_operator(fold.operator) != "add":
         return None
@@ -118,8 +117,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
         })
         return scanned, x_8
     """
-    exp = statement.exp
-    assert isinstance(exp, Screma)
+    exp = statement.exp_of(Screma)
     fold = only_fold(exp)
     if not isinstance(fold, Scan):
         return None

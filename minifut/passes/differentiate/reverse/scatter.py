@@ -82,8 +82,7 @@ def vjp_split_scatter(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let r: [4]f64 = scatter(n, (mapped, mapped_1), (z rank 1 count 1), \(x_1: i64,
             x_2: f64) -> (i64, f64) {x_1, x_2})
     """
-    exp = statement.exp
-    assert isinstance(exp, Scatter)
+    exp = statement.exp_of(Scatter)
     if is_identity(exp.function) and len(exp.destinations) == 1:
         return None
     build = sweep.builder(statement)
@@ -127,8 +126,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
             f64) {x_3, 0.0f64})
         return scattered, kept, gathered
     """
-    exp = statement.exp
-    assert isinstance(exp, Scatter)
+    exp = statement.exp_of(Scatter)
     (destination,), (result,) = exp.destinations, statement.pattern
     rank, count = destination.rank, destination.count
     indices, values = exp.arrays[: rank * count], exp.arrays[rank * count :]
