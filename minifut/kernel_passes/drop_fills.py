@@ -72,16 +72,11 @@ def drop_fill(
             }
         }
     declines: what follows changes which elements are stored
-        given (const float *xs, float *ys, long n, long t)
-        {
-            for (long i = 0; i < n; i++) {
-                ys[t + i] = 0.0f;
-            }
-            t = t + n;
-            for (long j = 0; j < n; j++) {
-                ys[t + j] = xs[j];
-            }
-        }
+        like before, with
+        float sum = 0.0f; => t = t + n;
+        sum = sum + xs[j];
+        ys[t + j] = sum;
+        => ys[t + j] = xs[j];
     declines: no loop stores the same elements
         given (const float *xs, float *ys, long n)
         {

@@ -17,8 +17,8 @@ is another one but for some edits states those only:
         let ys: [n]i32 = map(n, (xs), f)
         => let ys: [m]i32 = map(m, (xs), f)
 
-`like before` and `like after` are the nearest ones above, `like before of RULE` is the
-first one of another rule. An edit replaces whole words, wherever they occur, and takes
+`like before`, `like after` and `like declines` are the nearest ones above, `like before
+of RULE` is the first one of another rule. An edit replaces whole words, wherever they occur, and takes
 all white space for the same; each has to occur.
 
 What the texts are, and what else must hold, depends on the language that the rule is for:
@@ -32,11 +32,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from minifut.rewrite.rule import REGISTRY, Declined, Rule
 
-_REFERENCE = re.compile(r"like (before|after)(?: of (\w+))?(?:, with)?")
+_REFERENCE = re.compile(r"like (before|after|declines)(?: of (\w+))?(?:, with)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,13 @@ def examples_of(rule: Rule) -> list[Example]:
 
 
 def blocks_of(documentation: str) -> list[tuple[str, str]]:
-    """Heads with the indented text below each."""
+    """Heads with the indented text below each, or with the one that it refers to."""
+    written = _written(documentation)
+    return [(head, _expanded(written, n)) for n, (head, _) in enumerate(written)]
+
+
+def _written(documentation: str) -> list[tuple[str, str]]:
+    """Heads with the indented text below each, as it is written."""
     first, _, rest = documentation.partition("\n")
     blocks: list[tuple[str, list[str]]] = []
     inside = False
@@ -95,23 +102,25 @@ def blocks_of(documentation: str) -> list[tuple[str, str]]:
             inside = False
         elif inside:
             blocks[-1][1].append(line)
-    found: list[tuple[str, str]] = []
-    for head, lines in blocks:
-        found.append((head, _expanded("\n".join(lines), found)))
-    return found
+    return [(head, "\n".join(lines)) for head, lines in blocks]
 
 
-def _expanded(text: str, above: list[tuple[str, str]]) -> str:
+def _expanded(written: list[tuple[str, str]], number: int) -> str:
     """A text as it is, or the one that it refers to with its edits."""
+    text = written[number][1]
     first, _, rest = text.partition("\n")
     reference = _REFERENCE.fullmatch(first.strip())
     if reference is None:
         return text
     side, rule = reference.groups()
-    blocks = above[::-1] if rule is None else blocks_of(REGISTRY[rule].documentation)
-    meant = next((text for head, text in blocks if head == f"{side}:"), None)
-    if meant is None:
+    places: Iterable[int] = reversed(range(number))
+    if rule is not None:
+        written = _written(REGISTRY[rule].documentation)
+        places = range(len(written))
+    place = next((n for n in places if written[n][0].startswith(f"{side}:")), None)
+    if place is None:
         raise ValueError(f"there is no text for {first.strip()!r}")
+    meant = _expanded(written, place)
     for old, new in edits_of(rest):
         meant, count = re.subn(_pattern(old), lambda _, new=new: new, meant)
         if not count:

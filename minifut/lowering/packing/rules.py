@@ -245,17 +245,7 @@ def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
         ..
         float u = x_as[2 * i_10 + 24 * k + ${r_12}];
     declines: something else than register nests reads the copy of xs
-        given (n: i64, xs: [n]f32)
-        let ys: [n]f32 = segmap group (g < ceil_div(n, 8)) -> (f32) {
-          let first: i64 = size(g * 8)
-          let own: [8]f32 = collective_copy xs[first :+ 8 by 1i64]
-          let both: [8]f32 = segmap thread (i < 8) -> (f32) {
-            let x: f32 = own[i]
-            let y: f32 = add_f32(x, x)
-            return returns y
-          }
-          return tile both of (n by 8)
-        }
+        like declines of pack_into_panels
     """
     facts.layout(region, least_rank=2)
     return Rows(region.innermost, padded=True)

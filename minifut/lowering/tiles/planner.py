@@ -127,17 +127,7 @@ def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Decline
         bool full = (16 * i_1 + 16) <= remaining;
         if (full) {
     declines: no threads have register nests
-        given (n: i64, xs: [n]f32)
-        let ys: [n]f32 = segmap group (g < ceil_div(n, 8)) -> (f32) {
-          let first: i64 = size(g * 8)
-          let own: [8]f32 = collective_copy xs[first :+ 8 by 1i64]
-          let both: [8]f32 = segmap thread (i < 8) -> (f32) {
-            let x: f32 = own[i]
-            let y: f32 = add_f32(x, x)
-            return returns y
-          }
-          return tile both of (n by 8)
-        }
+        like declines of pack_into_panels
     """
     if not any(threads.widths for threads in plan.threads.values()):
         return Declined("no threads have register nests")

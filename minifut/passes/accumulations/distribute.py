@@ -46,24 +46,15 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     r"""Compute before the updates what is more than cheap scalar code.
 
     before:
-        given (n: i64, m: i64, k: i64, xss: [n][k]i32, ys: [m]i32, zs: [m]i32)
-        let is: [m]i64 = iota i64 (m, 0i64, 1i64)
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
-          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
-          let f: acc a [m] (i32) = map(n, (a, xss),
-            \(b: acc a [m] (i32), xs: [k]i32) -> (acc a [m] (i32)) {
-              let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
-                \(z: i32) -> (i32) {z})
-              let e: acc a [m] (i32) = map(m, (b, is, ys),
-                \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
-                  let v: i32 = mul_i32(x, y)
-                  let d: acc a [m] (i32) = update_acc(c, (i), (v))
-                  return d
-                })
-              return e
-            })
-          return f
-        })
+        like before of reduce_updates, with
+        given (n: i64, m: i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
+        => given (n: i64, m: i64, k: i64, xss: [n][k]i32, ys: [m]i32, zs: [m]i32)
+        let f: acc a [m] (i32) = map(n, (a, xs),
+        \(b: acc a [m] (i32), x: i32) -> (acc a [m] (i32)) {
+        => let f: acc a [m] (i32) = map(n, (a, xss),
+        => \(b: acc a [m] (i32), xs: [k]i32) -> (acc a [m] (i32)) {
+        => let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
+        => \(z: i32) -> (i32) {z})
     after:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let xs_1: [n]i32 = map(n, (xss), \(xs: [k]i32) -> (i32) {

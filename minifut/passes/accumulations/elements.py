@@ -52,16 +52,9 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
           return add_i32(p, q)
         })
     declines: it does not update every element once
-        given (n: i64, k: i64, is: [n]i64, ys: [k]i32)
-        let zs: [k]i32 = with_acc((acc([k], (ys))),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-            let d: acc a [k] (i32) = map(n, (a, is),
-              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-                return c
-              })
-            return d
-          })
+        like declines of gather_shifted_updates, with
+        let zs: [k]i32 = with_acc((acc([k], (ys), (0i32), add_i32)),
+        => let zs: [k]i32 = with_acc((acc([k], (ys))),
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

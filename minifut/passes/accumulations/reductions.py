@@ -83,16 +83,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
           return e
         })
     declines: the indices differ with every level
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let d: acc a [k] (i32) = map(n, (a, is),
-            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
-            })
-          return d
-        })
+        like declines of distribute_updates
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

@@ -63,16 +63,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
             return d
           })
     declines: no operator combines rows
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs))),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-            let d: acc a [k] (i32) = map(n, (a, is),
-              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-                return c
-              })
-            return d
-          })
+        like declines of gather_in_histogram
     """
     exp = statement.exp_of(WithAcc)
     build = context.builder(statement)

@@ -73,20 +73,13 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
           return x
         })
     declines: a branch would hide what is parallel inside of it
-        given (n: i64, a: [n][n]i64)
-        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let b: [n]i64 = map(n, (is), \(i: i64) -> (i64) {
-          let first: bool = eq_i64(i, 0i64)
-          let x: i64 = if first then {0i64} else {
-            let j: i64 = sub_i64(i, 1i64)
-            let row: [n]i64 = a[j]
-            let y: i64 = redomap(n, (row), reduce(add_i64, (0i64)), \(p: i64) -> (i64) {
-              return p
-            })
-            return y
-          }
-          return x
-        })
+        like before, with
+        given (n: i64, a: [n]i64) => given (n: i64, a: [n][n]i64)
+        let y: i64 = a[j]
+        => let row: [n]i64 = a[j]
+        => let y: i64 = redomap(n, (row), reduce(add_i64, (0i64)), \(p: i64) -> (i64) {
+        => return p
+        => })
     """
     facts = context.facts
     nest = find_nest(statement.exp, facts, context.names)

@@ -63,17 +63,7 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
     place.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let z: [4]f64 = replicate([4], 0.0f64)
-        let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
-            \(c_1: acc c_1 [4] (f64)) -> (acc c_1 [4] (f64)) {
-          let m: acc c_1 [4] (f64) = map(n, (c_1, is, xs), \(e: acc c_1 [4] (f64),
-              i: i64, x: f64) -> (acc c_1 [4] (f64)) {
-            let u: acc c_1 [4] (f64) = update_acc(e, (i), (x))
-            return u
-          })
-          return m
-        })
+        like before of jvp_with_acc
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
         let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
