@@ -15,6 +15,7 @@ from types import NoneType
 from typing import Any, ClassVar, get_args
 
 from minifut.ir import core, forms, kernels
+from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Atom, Constant, Param, Stm
 from minifut.ir.entries import Entry
 from minifut.ir.expressions import Exp
@@ -222,14 +223,27 @@ class Reader(Tokens):
         operator = self.operator()
         left, right = map(self.names.fresh, "ab")
         parameters = tuple(map(Param, (left, right), operator.operands))
-        applied = self.applied(operator, (left, right))
+        applied = self.bound(core.ScalarOp(operator, (left, right)))
         body = core.Body((applied,), (applied.pattern[0].name,))
         return core.Lambda(parameters, body, (operator.result,))
 
-    def applied(self, operator: Operator, operands: tuple[Atom, ...]) -> Stm:
-        """A statement that binds the result of an operator."""
-        result = Param(self.names.fresh("c"), operator.result)
-        return Stm((result,), core.ScalarOp(operator, operands))
+    def bound(self, exp: core.Exp) -> Stm:
+        """A statement that binds an expression, of the type that its operands give."""
+        match exp:
+            case core.ScalarOp(operator, _):
+                type_: Type | None = operator.result
+            case core.Update(changed) | UpdateAcc(changed):
+                type_ = self.types.get(changed)
+            case _:
+                type_ = None
+        if type_ is None:
+            raise self.fault("a result whose type is known")
+        return Stm((Param(self.names.fresh("c"), type_),), exp)
+
+    @cached_property
+    def types(self) -> dict[Name, Type]:
+        """The types of the names that were bound so far."""
+        return {}
 
     @cached_property
     def names(self) -> NameSource:
@@ -303,7 +317,8 @@ class Reader(Tokens):
         name = self.name()
         self.expect(":")
         unique = self.take("*")
-        return Param(name, self.type(), unique)
+        self.types[name] = self.type()
+        return Param(name, self.types[name], unique)
 
     def statement(self) -> Stm:
         attributes = []
@@ -324,7 +339,7 @@ class Reader(Tokens):
 
     def body(self, result: Any = Atom) -> tuple[tuple[Stm, ...], tuple[Any, ...]]:
         """Statements in braces, and the results behind them. One may be an operator
-        with its operands: `{add_i32(x, 1i32)}`."""
+        with its operands, `{add_i32(x, 1i32)}`, or an update."""
         self.expect("{")
         statements = self.statements()
         if not self.take("return") and statements:
@@ -333,12 +348,12 @@ class Reader(Tokens):
         while not self.take("}"):
             if results:
                 self.expect(",")
-            if result is Atom and self.follows("("):
-                applied = self.applied(self.operator(), self.list(self.atom))
-                statements = (*statements, applied)
-                results.append(applied.pattern[0].name)
-            else:
+            if result is not Atom or self.follows(",") or self.follows("}"):
                 results.append(self.value(result))
+                continue
+            bound = self.bound(self.value(Exp))
+            statements = (*statements, bound)
+            results.append(bound.pattern[0].name)
         return statements, tuple(results)
 
     def program(self) -> core.Program:

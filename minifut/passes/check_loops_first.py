@@ -78,8 +78,7 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
           let high: bool = lt_i64(i, n)
           let () = assert(high, ["outside"], [])
           let x: i64 = xs[i]
-          let t: i64 = add_i64(s, x)
-          return t
+          return add_i64(s, x)
         }
     after:
         let zero: i64 = xor_i64(j, j)
@@ -98,8 +97,7 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
           let sum1: i64 = loop (s: i64 = 0i64) for k: i64 < m do {
             let i: i64 = add_i64(start, k)
             let x: i64 = xs[i]
-            let t: i64 = add_i64(s, x)
-            return t
+            return add_i64(s, x)
           }
           return sum1
         } else {
@@ -108,8 +106,7 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
             let high: bool = lt_i64(h, n)
             let () = assert(high, ["outside"], [])
             let y: i64 = xs[h]
-            let v: i64 = add_i64(u, y)
-            return v
+            return add_i64(u, y)
           }
           return sum2
         }
@@ -120,8 +117,7 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
           let high: bool = lt_i64(i, n)
           let () = assert(high, ["outside"], [])
           let x: i64 = xs[i]
-          let t: i64 = add_i64(s, x)
-          return t
+          return add_i64(s, x)
         }
     declines: there is a loop within, or much else
         given (n: i64, m: i64, xs: [n]i64)
@@ -129,8 +125,7 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
           let high: bool = lt_i64(k, n)
           let () = assert(high, ["outside"], [])
           let t: i64 = loop (u: i64 = s) for l: i64 < k do {
-            let v: i64 = add_i64(u, l)
-            return v
+            return add_i64(u, l)
           }
           return t
         }

@@ -164,8 +164,7 @@ def take_positions(statement: Stm, context: MoveContext) -> Outcome:
         let js: [n]i64 = iota i64 (n, 0i64, 1i64)
         let zs: [n]f32 = map(n, (js), \(i: i64) -> (f32) {
           let y: f32 = ys[i]
-          let z: f32 = add_f32(y, 1f32)
-          return z
+          return add_f32(y, 1f32)
         })
     declines: the array is no move
         given (n: i64, xs: [n]f32)

@@ -62,22 +62,19 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
         let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
           let j: i64 = add_i64(i, 1i64)
           let z: i32 = zs[i]
-          let us: [3]i32 = zs with [j] = z
-          return us
+          return zs with [j] = z
         }
     after:
         #[unroll] let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
           let j: i64 = add_i64(i, 1i64)
           let z: i32 = zs[i]
-          let us: [3]i32 = zs with [j] = z
-          return us
+          return zs with [j] = z
         }
     declines: an element is at a place that depends on data, or the rounds do
         given (k: i64, xs: [3]i32)
         let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
           let z: i32 = zs[k]
-          let us: [3]i32 = zs with [i] = z
-          return us
+          return zs with [i] = z
         }
     declines: no small array is passed on
         given (x: i32)

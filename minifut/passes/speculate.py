@@ -132,8 +132,7 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
         given (c: bool, a: i32, xs: [9]i32)
         let y: i32 = if c then {
           let x: i32 = xs[0i64]
-          let q: i32 = quot_i32(a, x)
-          return q
+          return quot_i32(a, x)
         } else {0i32}
     declines: no side reads elements
         given (c: bool, a: i32, b: i32)

@@ -69,8 +69,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               let e: acc a [m] (i32) = map(m, (b, is, ys),
                 \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
                   let v: i32 = mul_i32(x_1, y)
-                  let d: acc a [m] (i32) = update_acc(c, (i), (v))
-                  return d
+                  return update_acc(c, (i), (v))
                 })
               return e
             })
@@ -94,8 +93,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               let v: i32 = redomap(m, (xs), reduce commutative(max_i32, (0i32)),
                 \(z_1: i32) -> (i32) {z_1})
               let w: i32 = mul_i32(t, v)
-              let f: acc a [n] (i32) = update_acc(c, (i), (w))
-              return f
+              return update_acc(c, (i), (w))
             })
           return h
         })
@@ -120,8 +118,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               let t: i32 = redomap(m, (us), reduce commutative(max_i32, (0i32)),
                 \(z_1: i32) -> (i32) {z_1})
               let w: i32 = mul_i32(t, v_1)
-              let f: acc a [n] (i32) = update_acc(c, (i_1), (w))
-              return f
+              return update_acc(c, (i_1), (w))
             })
           return h
         })
@@ -131,8 +128,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
+              return update_acc(b, (i), (1i32))
             })
           return d
         })
@@ -148,8 +144,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               })
               let e: acc a [m] (i32) = map(m, (b, is, vs),
                 \(c: acc a [m] (i32), i: i64, u: i32) -> (acc a [m] (i32)) {
-                  let d: acc a [m] (i32) = update_acc(c, (i), (u))
-                  return d
+                  return update_acc(c, (i), (u))
                 })
               return e
             })

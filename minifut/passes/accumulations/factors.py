@@ -65,8 +65,7 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
               let e: acc a [m] (i32) = map(m, (b, is, vs),
                 \(c: acc a [m] (i32), i: i64, v: i32) -> (acc a [m] (i32)) {
                   let u: i32 = neg_i32(v)
-                  let g: acc a [m] (i32) = update_acc(c, (i), (u))
-                  return g
+                  return update_acc(c, (i), (u))
                 })
               return e
             })
@@ -88,8 +87,7 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
               let e: acc a [d] (i32) = map(d, (b, js, xs),
                 \(h: acc a [d] (i32), j: i64, x: i32) -> (acc a [d] (i32)) {
                   let u: i32 = neg_i32(x)
-                  let g: acc a [d] (i32) = update_acc(h, (j), (u))
-                  return g
+                  return update_acc(h, (j), (u))
                 })
               return e
             })
@@ -109,8 +107,7 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
                     let w_1: i32 = ws_1[l]
                     let sum: i32 = sums[l]
                     let r: i32 = mul_i32(w_1, sum)
-                    let g_1: acc a_1 [m] (i32) = update_acc(c_1, (k), (r))
-                    return g_1
+                    return update_acc(c_1, (k), (r))
                   })
                 return e_1
               })

@@ -39,8 +39,7 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
           let d: acc a [k] (i32) = map(n, (a, xs),
             \(b: acc a [k] (i32), x: i32) -> (acc a [k] (i32)) {
               let i: i64 = convert_i32_i64(x)
-              let c: acc a [k] (i32) = update_acc(b, (i), (x))
-              return c
+              return update_acc(b, (i), (x))
             })
           return d
         })
@@ -56,8 +55,7 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
             let d: acc a [k] (i32) = map(n, (a, is),
               \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-                let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-                return c
+                return update_acc(b, (i), (1i32))
               })
             return d
           })

@@ -37,8 +37,7 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let d: acc a [k] (i32) = loop (b: acc a [k] (i32) = a) for r: i64 < n do {
             let i: i64 = is[r]
-            let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-            return c
+            return update_acc(b, (i), (1i32))
           }
           return d
         })
@@ -49,8 +48,7 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
           let d: acc a [k] (i32) = map(n, (a, rounds),
             \(b: acc a [k] (i32), r: i64) -> (acc a [k] (i32)) {
               let i: i64 = is[r]
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
+              return update_acc(b, (i), (1i32))
             })
           return d
         })

@@ -50,8 +50,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
               let e: acc a [m] (i32) = map(m, (b, is, ys),
                 \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
                   let v: i32 = mul_i32(x, y)
-                  let d: acc a [m] (i32) = update_acc(c, (i), (v))
-                  return d
+                  return update_acc(c, (i), (v))
                 })
               return e
             })
@@ -77,8 +76,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
           let e: acc a [m] (i32) = map(m, (a, js_1, sums),
             \(c: acc a [m] (i32), j_1: i64, sum_1: i32) -> (acc a [m] (i32)) {
               let i_1: i64 = is[j_1]
-              let d: acc a [m] (i32) = update_acc(c, (i_1), (sum_1))
-              return d
+              return update_acc(c, (i_1), (sum_1))
             })
           return e
         })

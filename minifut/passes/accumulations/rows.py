@@ -41,8 +41,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
           })), \(a: acc a [k] ([m]i32)) -> (acc a [k] ([m]i32)) {
             let d: acc a [k] ([m]i32) = map(n, (a, is, xss),
               \(b: acc a [k] ([m]i32), i: i64, xs: [m]i32) -> (acc a [k] ([m]i32)) {
-                let c: acc a [k] ([m]i32) = update_acc(b, (i), (xs))
-                return c
+                return update_acc(b, (i), (xs))
               })
             return d
           })
@@ -55,8 +54,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
               \(b: acc a [k][m] (i32), i: i64, xs: [m]i32) -> (acc a [k][m] (i32)) {
                 let c: acc a [k][m] (i32) = map(m, (b, js, xs),
                   \(e: acc a [k][m] (i32), j: i64, x: i32) -> (acc a [k][m] (i32)) {
-                    let f: acc a [k][m] (i32) = update_acc(e, (i, j), (x))
-                    return f
+                    return update_acc(e, (i, j), (x))
                   })
                 return c
               })

@@ -43,8 +43,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
           let e: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              let d: acc a [k] (i32) = update_acc(c, (0i64), (2i32))
-              return d
+              return update_acc(c, (0i64), (2i32))
             })
           return e
         })
@@ -53,8 +52,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let e: acc a [k] (i32) = map(n, (a, is),
             \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
+              return update_acc(b, (i), (1i32))
             })
           return e
         })
@@ -62,8 +60,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
           \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
           let e_1: acc a_1 [k] (i32) = map(n, (a_1),
             \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
-              let d_1: acc a_1 [k] (i32) = update_acc(b_1, (0i64), (2i32))
-              return d_1
+              return update_acc(b_1, (0i64), (2i32))
             })
           return e_1
         })

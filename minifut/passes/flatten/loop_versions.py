@@ -92,8 +92,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
           let m: i64 = f[k]
           let bs: [m]i32 = replicate([m], 0i32)
           let b: i32 = bs[0i64]
-          let cs: [n]i32 = as with [k] = b
-          return cs
+          return as with [k] = b
         }
     """
     nest, statement, pattern = judgement

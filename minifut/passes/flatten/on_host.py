@@ -59,8 +59,7 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          let more: [n]i32 = done with [i] = sum
-          return more
+          return done with [i] = sum
         }
     declines: it is in a nest
         given (n: i64, m: i64, xss: [n][m]i32)

@@ -197,8 +197,7 @@ def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Ou
         return columns
     after:
         let places: [n]i64 = map(n, (at), \(i: i64) -> (i64) {
-          let place: i64 = mod_i64(i, k)
-          return place
+          return mod_i64(i, k)
         })
         let turned: [m][k]i32 = rearrange((1, 0), table)
         let columns: [m][n]i32 = map(m, (turned), \(column: [k]i32) -> ([n]i32) {

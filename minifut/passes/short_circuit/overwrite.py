@@ -74,11 +74,9 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
             let x: f32 = a[i, j]
             let y: f32 = a[0i64, j]
             let z: f32 = sub_f32(x, y)
-            let h: [2]f32 = g with [j] = z
-            return h
+            return g with [j] = z
           }
-          let k: [4][2]f32 = d with [i] = f
-          return k
+          return d with [i] = f
         }
         return c
     after:
@@ -90,11 +88,9 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
             let x: f32 = d[i, j]
             let y: f32 = s[j]
             let z: f32 = sub_f32(x, y)
-            let h: [2]f32 = g with [j] = z
-            return h
+            return g with [j] = z
           }
-          let k: [4][2]f32 = d with [i] = f
-          return k
+          return d with [i] = f
         }
         return c
     declines: an iteration reads what another one would have written
@@ -103,8 +99,7 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
         let c: [n]f32 = loop (d: [n]f32 = b) for i: i64 < n do {
           let k: i64 = size(n - i - 1)
           let x: f32 = a[k]
-          let e: [n]f32 = d with [i] = x
-          return e
+          return d with [i] = x
         }
     """
     loop = statement.exp

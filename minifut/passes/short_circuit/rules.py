@@ -66,8 +66,7 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
           let at: i64 = size(i + 2)
           let y: f32 = a[at]
           let z: f32 = mul_f32(x, y)
-          let d: [m]f32 = c with [i] = z
-          return d
+          return c with [i] = z
         }
         let r: [m + 2]f32 = a with [2i64 :+ m by 1i64] = b
         return r
@@ -77,8 +76,7 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
           let y: f32 = c[at]
           let z: f32 = mul_f32(x, y)
           let place: i64 = add_i64(2i64, i)
-          let d: [m + 2]f32 = c with [place] = z
-          return d
+          return c with [place] = z
         }
         return r
     declines: an iteration reads what another one would have written
@@ -86,8 +84,7 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
         let e: [m]f32 = scratch(f32, [m])
         let b: [m]f32 = loop (c: [m]f32 = e) for i: i64 < m do {
           let y: f32 = a[i]
-          let d: [m]f32 = c with [i] = y
-          return d
+          return c with [i] = y
         }
         let r: [m + 1]f32 = a with [1i64 :+ m by 1i64] = b
     """

@@ -36,16 +36,14 @@ def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Ou
     after:
         let bs: [n]i32 = with_acc((acc([n], (ys))),
           \(b: acc b [n] (i32)) -> (acc b [n] (i32)) {
-            let c: acc b [n] (i32) = update_acc(b, (0i64), (1i32))
-            return c
+            return update_acc(b, (0i64), (1i32))
           })
         let as: [n]i32 = xs
     declines: all accumulators are updated
         given (n: i64, xs: [n]i32)
         let as: [n]i32 = with_acc((acc([n], (xs))),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            let b: acc a [n] (i32) = update_acc(a, (0i64), (1i32))
-            return b
+            return update_acc(a, (0i64), (1i32))
           })
     """
     exp, pattern = statement.exp, statement.pattern
@@ -91,22 +89,19 @@ def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
         let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let b: acc a [n] (i32) = update_acc(a, (0i64), (0i32))
-          let c: acc a [n] (i32) = update_acc(b, (1i64), (2i32))
-          return c
+          return update_acc(b, (1i64), (2i32))
         })
     after:
         let as: [n]i32 = with_acc((acc([n], (xs), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
           let b: acc a [n] (i32) = a
-          let c: acc a [n] (i32) = update_acc(b, (1i64), (2i32))
-          return c
+          return update_acc(b, (1i64), (2i32))
         })
     declines: no update leaves things as they are
         given (n: i64, xs: [n]i32)
         let as: [n]i32 = with_acc((acc([n], (xs))),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            let b: acc a [n] (i32) = update_acc(a, (0i64), (0i32))
-            return b
+            return update_acc(a, (0i64), (0i32))
           })
     """
     exp = statement.exp_of(WithAcc)
@@ -141,15 +136,13 @@ def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
         let as: [n]i32 = with_acc((acc([n], (xs))),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
             let y: i32 = add_i32(x, 1i32)
-            let b: acc a [n] (i32) = update_acc(a, (0i64), (y))
-            return b
+            return update_acc(a, (0i64), (y))
           })
     after:
         let y: i32 = add_i32(x, 1i32)
         let as: [n]i32 = with_acc((acc([n], (xs))),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            let b: acc a [n] (i32) = update_acc(a, (0i64), (y))
-            return b
+            return update_acc(a, (0i64), (y))
           })
     declines: what comes first needs an accumulator
         like after, with

@@ -26,8 +26,7 @@ def unroll_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (x: i32, y: i32)
         #[unroll] let z: i32 = loop (a: i32 = x) for i: i32 < 2i32 do {
           let b: i32 = mul_i32(a, y)
-          let c: i32 = add_i32(b, i)
-          return c
+          return add_i32(b, i)
         }
     after:
         let b: i32 = mul_i32(x, y)

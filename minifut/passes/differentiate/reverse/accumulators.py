@@ -70,8 +70,7 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
           \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
           let m: acc c [4] (f64) = map(n, (c, is, xs), \(e: acc c [4] (f64), i: i64,
               x: f64) -> (acc c [4] (f64)) {
-            let u: acc c [4] (f64) = update_acc(e, (i), (x))
-            return u
+            return update_acc(e, (i), (x))
           })
           return m
         })

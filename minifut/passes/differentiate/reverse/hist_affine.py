@@ -56,13 +56,11 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
             let add: f64 = add_f64(xs_1, xs_2)
             let mul: f64 = mul_f64(xs_1, xs_2)
-            let c: f64 = add_f64(add, mul)
-            return c
+            return add_f64(add, mul)
           }),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
         let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {
-          let add_1: f64 = add_f64(x_3, 1.0f64)
-          return add_1
+          return add_f64(x_3, 1.0f64)
         })
         let x_4: [4]f64 = replicate([4], 1.0f64)
         let x_5: [4]i64 = replicate([4], 0i64)
@@ -99,8 +97,7 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let div: f64 = div_f64(x_22, x_21)
             let eq_4: bool = eq_i64(x_23, 0i64)
             let chosen_3: f64 = if eq_4 then {div} else {chosen_2}
-            let mul_2: f64 = mul_f64(chosen_3, w_99)
-            return mul_2
+            return mul_f64(chosen_3, w_99)
           } else {0.0f64}
           return own
         })

@@ -90,8 +90,7 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
               let b: f64 = exp_f64(xs_4)
               let sum: f64 = add_f64(a, b)
               let c: f64 = log_f64(sum)
-              let hist_4: [4]f64 = hist_1 with [x_4] = c
-              return hist_4
+              return hist_1 with [x_4] = c
             } else {hist_1}
             return hist_2
           }

@@ -249,8 +249,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let div: f64 = div_f64(x_21, x_20)
             let eq_5: bool = eq_i64(x_22, 0i64)
             let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
-            let mul_1: f64 = mul_f64(chosen_4, w_99)
-            return mul_1
+            return mul_f64(chosen_4, w_99)
           } else {0.0f64}
           return own
         })
