@@ -25,6 +25,7 @@ from minifut.rewrite.trace import untraced
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
 MASKS = "Whole-function vectorization"
 
+NOTHING = kc.Block(())
 KernelOutcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 
 
@@ -49,13 +50,16 @@ class LoopContext(CodeContext):
     widths: list[int] = field(default_factory=list)
 
     def by_width(
-        self, body: Sequence[kc.Statement], make: Callable[[int], None]
+        self,
+        body: Sequence[kc.Statement],
+        make: Callable[[int], None],
+        single: kc.Block = NOTHING,
     ) -> kc.Block:
         """The code of `make` for the width that is selected when the kernel is built;
-        empty for single points. Where variables of 64 bits are assigned, a vector has
-        half as many lanes."""
+        `single` for single points. Where variables of 64 bits are assigned, a vector
+        has half as many lanes."""
         share = 2 if any(t.bits == 64 for t in changed_types(body)) else 1
-        chosen = kc.Block(())
+        chosen = single
         for number, width in reversed([*enumerate(self.choices)]):
             with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)

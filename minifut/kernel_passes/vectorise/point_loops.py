@@ -9,12 +9,13 @@ vectorise, with calls of math functions (`vectorise.calls` says why), with small
 matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
-one is not.
+one is not. Inside of points that are done one by one, folds are vectors (`row_folds`).
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -23,6 +24,7 @@ from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -41,8 +43,9 @@ def vectorise_points(k: KernelEditor) -> None:
         for loop in loops_of(k.statements)
         if isinstance(loop, kc.For) and loop.points
     ]
-    if any(map(_is_profitable, loops)):
-        k.change_loops(lambda loop: _vectorised(k, loop))
+    reordered = _reordered(k.statements)
+    if reordered or any(map(_is_profitable, loops)):
+        k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
         k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
 
@@ -85,14 +88,37 @@ def _reads_matrices(loop: kc.For) -> bool:
     return len(apart) >= FEWEST_ELEMENTS
 
 
-def _vectorised(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if not (loop.points and _is_profitable(loop)):
-        return None
+def _reordered(statements: Sequence[kc.Statement]) -> frozenset[Name]:
+    """The variables of loops in which floats may be reassociated."""
+    return frozenset(
+        loop.variable.name
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Reassociate)
+        for loop in loops_of(node.body.statements)
+        if isinstance(loop, kc.For)
+    )
+
+
+def _vectorised(
+    k: KernelEditor, loop: kc.For, reordered: frozenset[Name], inside: bool = False
+) -> tuple[kc.Statement, ...] | None:
+    """A loop over points in vectors; `inside` of one that is not, a fold in vectors."""
+
+    def further(inner: kc.For) -> tuple[kc.Statement, ...] | None:
+        return _vectorised(k, inner, reordered, True)
+
     context = loop_context(k, k.kernel.fresh, k.statements)
+    if not loop.points:
+        if not (inside and loop.variable.name in reordered):
+            return None
+        outcome = fold_row_in_lanes(loop, context)
+        return outcome if isinstance(outcome, tuple) else None
+    if not _is_profitable(loop):
+        return (loops_inside(loop, further),)
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
-        inside = loops_inside(loop, lambda inner: _vectorised(k, inner))
-        return (declined, inside)
+        return (declined, loops_inside(loop, further))
     made: tuple[kc.Statement, ...] = outcome
     return made
