@@ -269,6 +269,7 @@ CASES = (
             random.integers(0, 16, 512),
             random.random((512, 8)).astype("f4"),
         ),
+        hot="hist_local",
     ),
     Case(
         "histogram_largest_rows",

@@ -2,5 +2,5 @@
 
 histograms             bins, neutral elements and updates
 cpu, subhistograms     copies of the bins for work-items
-gpu                    bins in local or global memory, with atomics
+gpu, gpu_cells         bins in local or global memory, with atomics
 """

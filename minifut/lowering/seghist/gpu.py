@@ -28,6 +28,7 @@ from minifut.lowering.groups.gpu_limits import free_local_bytes
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.operators import OF_ARRAYS
 from minifut.lowering.positions import unravel
+from minifut.lowering.seghist.gpu_cells import CellsOfRows, points_of_lane, row_length
 from minifut.lowering.seghist.gpu_rows import update_rows
 from minifut.lowering.seghist.gpu_targets import (
     Target,
@@ -59,6 +60,8 @@ GROUPS_PER_CORE = Parameter(
     "gpu.hist.groups_per_core", "num_groups", (("cpu", 8), ("gpu", 8)), (1, 1024)
 )
 STRIDES = 8
+BANKS = Size.constant(32)
+"""of local memory"""
 
 
 def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegHist) -> None:
@@ -138,16 +141,21 @@ def _in_global_memory(
 ) -> None:
     """Each point updates its bins, if `wanted` is not 0."""
     space = operation.space
+    rank = len(space.sizes)
+    columns = row_length(operation, host)
+    row = () if isinstance(columns, Declined) else (columns,)
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        k.bind_indices(space.indices, at[1:])
-        outer = tuple(k.as_size(index) for index in at[1:-1])
+        of_point, of_row = at[1 : 1 + rank], at[1 + rank :]
+        k.bind_indices(space.indices, of_point)
+        outer = tuple(k.as_size(index) for index in of_point[:-1])
+        column = tuple(k.as_size(index) for index in of_row)
         found = bin_updates(k, operation, [target.bins for target in targets])
         for target, point in zip(targets, found, strict=True):
-            with each_cell(k, point) as (where, values):
+            with each_cell(k, point, column) as (where, values):
                 target.cells.update(k, target.places(k, outer, where), values)
 
-    shape = (wanted, *host.sizes(space.sizes))
+    shape = (wanted, *host.sizes(space.sizes), *row)
     launch_nest(
         host, "hist_global", shape, visit, expensive=False, parallel=False, fresh=True
     )
@@ -168,6 +176,8 @@ class LocalHistograms:
     copies: Size
     groups: Size
     group: Size
+    columns: Size | None
+    """of rows, whose cells are distributed over work-items"""
 
 
 def _in_local_memory(
@@ -177,10 +187,13 @@ def _in_local_memory(
     sizes = host.sizes(operation.space.sizes)
     segments = host.let_size(product(sizes[:-1]), "segments")
     length = host.let_size(sizes[-1], "length")
+    columns = row_length(operation, host)
+    columns = columns if isinstance(columns, Size) else None
     cells, nbytes = ZERO, ZERO
     for target in targets:
         cells = cells + product(target.shape)
-        nbytes = nbytes + (product(target.shape) + 1) * target.cells.bytes
+        most_cells = product(target.shape) + (ONE if columns is None else BANKS)
+        nbytes = nbytes + most_cells * target.cells.bytes
     cells = host.let_size(cells, "cells")
     nbytes = host.let_size(maximum(ONE, nbytes), "bytes")
     room = host.let_size(free_local_bytes(host) // host.parameter(RESIDENT), "room")
@@ -203,6 +216,7 @@ def _in_local_memory(
         host.let_size(maximum(ONE, copies * fits), "copies"),
         host.let_size(minimum(segments * chunks, most) * fits, "groups"),
         group,
+        columns,
     )
     _accumulate_locally(host, operation, targets, sizes_of, fits)
     return fits
@@ -220,7 +234,9 @@ def _accumulate_locally(
     group = k.declare("group", k.identity("get_group_id"))
     count = k.declare("groups", k.identity("get_num_groups"))
     k.thread = (k.declare("thread", k.identity("get_global_id")), of.groups * of.group)
-    own = [_Local(host, k, target, of.copies, fits, lane) for target in targets]
+    by_cell = None if of.columns is None else CellsOfRows(k, lane, of.columns)
+    number = lane if by_cell is None else by_cell.row
+    own = [_Local(host, k, target, of, fits, number) for target in targets]
     chunks, chunk = k.size_value(of.chunks), k.size_value(of.chunk)
     tasks = k.declare("tasks", k.size_value(of.segments * of.chunks))
     with k.loop("task", tasks, group, count) as task:
@@ -231,12 +247,14 @@ def _accumulate_locally(
         start = k.declare("start", (task - segment * chunks) * chunk)
         stop = kc.Call("min", (start + chunk, k.size_value(of.length)), kc.LONG)
         end = k.declare("end", stop)
-        loop = k.loop("at", end, start + lane, k.width, extent=chunk)
-        with parallel_region(k), loop as at:
+        points = points_of_lane(k, lane, (start, end, chunk))
+        if by_cell is not None:
+            points = by_cell.points((start, end, chunk))
+        with parallel_region(k), points as (at, column):
             k.bind(operation.space.indices[-1], at)
             found = bin_updates(k, operation, [target.bins for target in targets])
             for local, point in zip(own, found, strict=True):
-                with each_cell(k, point) as (where, values):
+                with each_cell(k, point, column) as (where, values):
                     local.update(where, values)
         with parallel_region(k):
             for local in own:
@@ -247,27 +265,31 @@ def _accumulate_locally(
 class _Local:
     """The bins of one target in the local memory of a group, in several copies, an odd
     number of cells apart: work-items with copies of their own conflict in no bank when
-    they update the same bin."""
+    they update the same bin. So do not those of the cells of several rows, if copies
+    are as far apart as rows, but for whole rounds of the banks."""
 
     def __init__(
         self,
         host: HostBuilder,
         k: KernelBuilder,
         target: Target,
-        copies: Size,
+        of: LocalHistograms,
         fits: Size,
-        lane: kc.Expression,
+        number: kc.Expression,
     ) -> None:
         self.k = k
         self.target = target
         self.cells = target.cells
-        self.copies = k.size_value(copies)
+        self.copies = k.size_value(of.copies)
         count = host.let_size(product(target.shape), "cells")
         self.count = k.size_value(count)
-        stride = host.let_size(count // 2 * 2 + 1, "stride")
+        stride = count // 2 * 2 + 1
+        if of.columns is not None:
+            stride = ceil_div(count - of.columns, BANKS) * BANKS + of.columns
+        stride = host.let_size(stride, "stride")
         self.stride = k.size_value(stride)
-        self.own = k.declare("own", lane % self.copies * self.stride)
-        total = host.let_size(maximum(ONE, stride * copies * fits), "local_cells")
+        self.own = k.declare("own", number % self.copies * self.stride)
+        total = host.let_size(maximum(ONE, stride * of.copies * fits), "local_cells")
         self.words = [
             k.local_memory(word, total, "bins") for word in target.cells.words
         ]

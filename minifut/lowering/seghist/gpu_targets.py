@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING
 
 from minifut.ir.node import immutable
@@ -78,12 +78,14 @@ def convert_words(host: HostBuilder, target: Target, back: bool) -> None:
 
 @contextmanager
 def each_cell(
-    k: KernelBuilder, point: BinUpdate
+    k: KernelBuilder, point: BinUpdate, column: tuple[Size, ...] = ()
 ) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
-    """The cells of the bin of a point that is in bounds, with the values for each."""
+    """The cells of the bin of a point that is in bounds, or that of a column, with the
+    values for each."""
     where = [k.as_size(index, "bin") for index in point.at]
     rest = point.bins.row_shape[len(where) :]
-    with k.branch(point.inside), _loops(k, rest) as at:
+    loops = nullcontext(column) if column else _loops(k, rest)
+    with k.branch(point.inside), loops as at:
         values = []
         for value in point.values:
             if isinstance(value, Array):

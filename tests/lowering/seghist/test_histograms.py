@@ -204,6 +204,50 @@ def test_vectors_and_rows() -> None:
         check(text, cases)
 
 
+SEGMENTS_OF_ROWS = """
+fun main (m: i64, n: i64, k: i64, v: i64, to: [m][k][v]f32, us: [m][k][v]i32,
+          is: [m][n]i64, xs: [m][n][v]f32, ys: [m][n][v]i32)
+    -> (r: [m][k][v]f32, s: [m][k][v]i32) {
+  let (r: [m][k][v]f32, s: [m][k][v]i32) = seghist grid (h < m, i < n)
+      bins([k], (to), (0.0f32), add_f32, [v])
+      bins([k], (us), (-9i32), max_i32, [v]) -> (i64, i64, [v]f32, [v]i32) {
+    let at: i64 = is[h, i]
+    let other: i64 = sub_i64(at, 1i64)
+    let x: [v]f32 = xs[h, i]
+    let y: [v]i32 = ys[h, i]
+    return returns at, returns other, returns x, returns y
+  }
+  return r, s
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"gpu.hist.group_size": 6, "gpu.hist.copies": 3}],
+    ids=["default", "small groups"],
+)
+def test_cells_of_rows_over_work_items(parameters: dict[str, int]) -> None:
+    """Rows shorter and longer than a group, that divide it or not, or empty; bins in
+    local and in global memory."""
+    lists = "[][][]f32 [][][]i32 [][]i64 [][][]f32 [][][]i32"
+    text = entry(4, lists, "[][][]f32 [][][]i32") + SEGMENTS_OF_ROWS
+    cases = []
+    for m, n, k, v in (
+        (2, 300, 3, 300),
+        (1, 3000, 16, 8),
+        (3, 50, 4, 0),
+        (2, 300, 3, 1),
+        (1, 40, 3000, 5),
+        (2, 0, 3, 4),
+        (1, 700, 5, 33),
+    ):
+        cells = [numbers(t, m, k, v) for t in ("f32", "i32")]
+        values = [numbers(t, m, n, v) for t in ("f32", "i32")]
+        cases.append((*cells, bins(k, m, n), *values))
+    check(text, cases, settings=[("gpu", parameters)])
+
+
 def test_bins_in_several_passes() -> None:
     program = minifut.compile(
         """
