@@ -34,14 +34,14 @@ entry main (n: i64) (limit: i32): [n][n]i32 =
 
 BODIES = """
 entry main [n] (xs: [n]f32) (ys: [n]f32) (ms: [n]f32): ([n]f32, [n]f32) =
-  unzip (#[sequential_inner] map2 (\\x y ->
-    let pull x' y' m =
-      let (dx, dy) = (x' - x, y' - y)
+  unzip (map2 (\\x y ->
+    loop (a, b) = (0, 0) for j < n do
+      let (dx, dy) = (xs[j] - x, ys[j] - y)
       let r = dx * dx + dy * dy + 0.01
-      let f = m / (r * f32.sqrt r)
-      in (dx * f, dy * f)
-    in reduce (\\(a, b) (c, d) -> (a + c, b + d)) (0, 0) (map3 pull xs ys ms)) xs ys)
+      let f = ms[j] / (r * f32.sqrt r)
+      in (a + dx * f, b + dy * f)) xs ys)
 """
+"""a loop: sums of a `reduce` the device's compiler does in vectors, in another order"""
 
 COLLATZ = """
 entry main (xs: []i32): i32 =
