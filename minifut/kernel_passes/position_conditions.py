@@ -204,6 +204,8 @@ class PositionConditions:
         match exp:
             case kc.Variable(own, kc.LONG) if made := self.indices.definition(own):
                 return self._shifted(made)
+            case kc.Cast(operand, kc.LONG) if operand.type == kc.LONG:
+                return self._shifted(operand)
             case kc.Operation(operator, (left, right), kc.LONG):
                 name = operator.name
             case kc.Binary(symbol, left, right, kc.LONG):

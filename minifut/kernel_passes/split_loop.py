@@ -22,17 +22,11 @@ from __future__ import annotations
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_loads import hoist_loads
-from minifut.kernel_passes.position_conditions import PositionConditions
-from minifut.kernel_passes.position_ranges import (
-    PositionRange,
-    all_of,
-    emit_ranges,
-    used,
-)
+from minifut.kernel_passes.position_ranges import all_of, emit_ranges, used
+from minifut.kernel_passes.position_splits import SplitFinder, weight
 from minifut.rewrite.rule import Declined, rule
 
 MOST_SPLITS = 3
@@ -117,6 +111,38 @@ def split_loop(
                 ys[i] = y;
             }
         }
+    before:
+        given (const float *xs, float *ys, float *zs, long n, long m)
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            if (i < m) {
+                ys[i] = x;
+            }
+            if (i >= 2) {
+                zs[i - 2] = x;
+            }
+        }
+    after:
+        long low = min((long)(max((long)(0L), (long)(2L))), n);
+        long high = min((long)(max(low, m)), n);
+        for (long side = 0L; side < 2L; side++) {
+            for (long i = (side == 0L) ? 0L : high; i < ((side == 0L) ? low : n);
+            i++) {
+                float x = xs[i];
+                if (i < m) {
+                    ys[i] = x;
+                }
+                if (i >= 2L) {
+                    zs[i - 2L] = x;
+                }
+            }
+        }
+        PARALLEL
+        for (long i = low; i < high; i++) {
+            float x = xs[i];
+            ys[i] = x;
+            zs[i - 2L] = x;
+        }
     declines: no branch depends on the position alone
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
@@ -129,14 +155,12 @@ def split_loop(
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
-    finder = _Finder(loop, context.k)
-    found = finder.branch()
+    finder = SplitFinder(loop, context.k)
+    found = finder.guards() or finder.branch()
     if found is None:
         return Declined("no branch depends on the position alone")
-    at, where, inside, outside = found
-    body = loop.body.statements
-    within = used((*body[:at], *inside.statements, *body[at + 1 :]))
-    beside = used((*body[:at], *outside.statements, *body[at + 1 :]))
+    where = found.where
+    within, beside = used(found.inside(loop)), used(found.outside(loop))
     if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
         return Declined("what is done in the range can fail")
     inner = replace(
@@ -148,7 +172,7 @@ def split_loop(
     if where.single:
         inner = replace(inner, parallel=False, points=False)
         outer = replace(outer, parallel=loop.parallel or is_independent(beside))
-    elif _weight(beside) > _weight(within):  # there are few
+    elif weight(beside) > weight(within):  # there are few
         plain = loop.parallel and not (where.lows or where.highs)
         outer = replace(outer, parallel=plain, points=False, expensive=False)
     with context.k.nested() as made:
@@ -224,14 +248,14 @@ def split_block(
     if base is None or not isinstance(position, kc.Variable):
         return None
     points = replace(loop, variable=position, body=kc.Block(body[1:]))
-    finder = _Finder(points, context.k)
+    finder = SplitFinder(points, context.k)
     finder.conditions.indices.local.add(loop.variable.name)
     found = finder.branch()
     if found is None:
         return Declined("no branch depends on the position alone")
-    at, where, inside, _ = found
+    where = found.where
     where.uniform.extend(finder.conditions.assumptions)
-    within = used((*body[: at + 1], *inside.statements, *body[at + 2 :]))
+    within = (first, *used(found.inside(points)))
     whole = [
         *where.uniform,
         *(low <= base for low in where.lows),
@@ -258,52 +282,6 @@ def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:
     if not isinstance(exp, kc.Binary) or exp.symbol != "+":
         return None
     return exp.left if exp.right == block.variable else None
-
-
-class _Finder:
-    """Searches the body of a loop for a branch on the position."""
-
-    def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
-        self.given = {*k.parameters, *k.constants}
-        self.body = loop.body.statements
-        self.conditions = PositionConditions(loop)
-
-    def branch(self) -> tuple[int, PositionRange, kc.Block, kc.Block] | None:
-        """The place of the branch, where its condition holds, and what is done there
-        and elsewhere: the heavier side in the range if either can be."""
-        uniform: tuple[int, PositionRange, kc.Block, kc.Block] | None = None
-        for at, statement in enumerate(self.body):
-            if not isinstance(statement, kc.Branch):
-                continue
-            arms = (statement.then, statement.otherwise or kc.Block(()))
-            found: list[tuple[int, PositionRange, kc.Block, kc.Block]] = []
-            for truth in (True, False):
-                ranges = self.conditions.ranges(statement.condition, truth)
-                if ranges is None or len(ranges) != 1:
-                    continue
-                (where,) = ranges
-                then, otherwise = arms if truth else arms[::-1]
-                if where.lows or where.highs:
-                    found.append((at, where, then, otherwise))
-                elif uniform is None and self.is_of_row(where):
-                    uniform = at, where, then, otherwise
-            if found:
-                return max(found, key=lambda one: _weight(one[2].statements))
-        return uniform
-
-    def is_of_row(self, where: PositionRange) -> bool:
-        """Whether a uniform condition changes within the kernel: the device's compiler
-        moves those of its parameters out of the loop itself."""
-        return any(
-            isinstance(node, kc.Variable) and node.name not in self.given
-            for condition in where.uniform
-            for node in walk(condition)
-        )
-
-
-def _weight(statements: tuple[kc.Statement, ...]) -> int:
-    """A measure of the size of code."""
-    return sum(isinstance(n, kc.Statement) for s in statements for n in walk(s))
 
 
 def is_independent(statements: tuple[kc.Statement, ...]) -> bool:

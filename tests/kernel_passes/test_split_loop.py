@@ -53,6 +53,14 @@ PROGRAMS = {
         tabulate n (\\i -> if i16.i64 (i + 32760) < i16.i64 k then xs[i] else 7)""",
     "of unsigned numbers": """[n]i64 =
         tabulate n (\\i -> if u64.i64 (i - 5) < u64.i64 k then xs[i] else 7)""",
+    "bounds of two scatters": """[n]i64 =
+        let (is, js) = unzip (tabulate n (\\i -> (i + k, l - i)))
+        in map2 (\\x y -> 7 * x - y) (scatter (copy xs) is (map (* 3) xs))
+              (scatter (replicate n 5) js xs)""",
+    "bounds that meet": """[n]i64 =
+        let (is, js) = unzip (tabulate n (\\i -> (i - k, i + k)))
+        in map2 (\\x y -> 7 * x - y) (scatter (copy xs) is (map (* 3) xs))
+              (scatter (replicate n 5) js xs)""",
     "falling": "[n]i64 = tabulate n (\\i -> if k - i < l then xs[i] * 3 else xs[i])",
     "reversed": """[n]i64 =
         tabulate n (\\i -> let j = k - i in if j < 0 || j >= n then 0 else xs[j])""",
