@@ -33,6 +33,11 @@ C_NAMES = {
     "u8": "uchar", "u16": "ushort", "u32": "uint", "u64": "ulong",
     "f16": "float", "f32": "float", "f64": "double", "bool": "bool",
 }  # fmt: skip
+REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
+"""operators by which the device's compiler folds in vectors, in another order: floats
+where they are reassociated"""
+FEW_ROUNDS = 8
+"""of a loop, which do not fill a vector"""
 
 
 @immutable

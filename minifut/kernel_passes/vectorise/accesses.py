@@ -151,7 +151,7 @@ def load_within_edges(
     memory, index = load.memory, load.index
     ends = None
     if lanes.mask is None:
-        ends = ends_through(index, lanes.steady, lanes.varying)
+        ends = ends_through(index, lanes)
     if ends is None and lanes.mask is None and isinstance(index, kc.SizeValue):
         ends = steady_ends(index.size, lanes.affine, lanes.varying, lanes.width)
     if ends is None:

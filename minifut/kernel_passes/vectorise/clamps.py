@@ -8,36 +8,31 @@ Where they differ by the number of lanes less one, an access through them is con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.affine import Affine, affine, is_steady
-from minifut.kernel_passes.vectorise.varying import varies
-from minifut.names import Name
+from minifut.kernel_passes.vectorise.affine import affine, is_steady
+
+if TYPE_CHECKING:
+    from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 
 Ends = tuple[kc.Expression, kc.Expression]
 """the values in the first and in the last lane"""
 
 
-def clamped_ends(
-    exp: kc.Expression,
-    steady: Mapping[Name, Ends],
-    known: Mapping[Name, Affine],
-    varying: frozenset[Name],
-    width: int,
-) -> Ends | None:
+def clamped_ends(exp: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None:
     """The ends of a minimum or maximum with what is the same in all lanes."""
     match exp:
         case kc.Operation(operator, (left, right), _) if (
             operator.name in ("min", "max") and operator.result == I64
         ):
-            is_left = varies(left, varying)
-            if is_left == varies(right, varying):
+            is_left = lanes.varies(left)
+            if is_left == lanes.varies(right):
                 return None
             inner, limit = (left, right) if is_left else (right, left)
-            ends = _steady_ends(inner, steady, known, varying, width)
+            ends = _steady_ends(inner, lanes)
             if ends is None:
                 return None
             first, last = (kc.Operation(operator, (e, limit), exp.type) for e in ends)
@@ -45,40 +40,32 @@ def clamped_ends(
     return None
 
 
-def _steady_ends(
-    exp: kc.Expression,
-    steady: Mapping[Name, Ends],
-    known: Mapping[Name, Affine],
-    varying: frozenset[Name],
-    width: int,
-) -> Ends | None:
-    if isinstance(exp, kc.Variable) and exp.name in steady:
-        return steady[exp.name]
-    found = affine(exp, known, varying)
+def _steady_ends(exp: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None:
+    if isinstance(exp, kc.Variable) and exp.name in lanes.steady:
+        return lanes.steady[exp.name]
+    found = affine(exp, lanes.affine, lanes.varying)
     if found is None:
-        return clamped_ends(exp, steady, known, varying, width)
+        return clamped_ends(exp, lanes)
     base, step = found
     number = int(step.value) if isinstance(step, kc.Literal) else step
     is_next = isinstance(number, int) and number == 1
-    return (base, base + (width - 1)) if is_next else None
+    return (base, base + (lanes.width - 1)) if is_next else None
 
 
-def ends_through(
-    index: kc.Expression, steady: Mapping[Name, Ends], varying: frozenset[Name]
-) -> Ends | None:
+def ends_through(index: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None:
     """An index in the first and in the last lane, if it is a clamped variable plus what
     is the same in all lanes."""
     if isinstance(index, kc.Variable):
-        return steady.get(index.name)
+        return lanes.steady.get(index.name)
     if not isinstance(index, kc.SizeValue):
         return None
-    moving = index.size.names() & varying
+    moving = index.size.names() & lanes.varying
     if len(moving) != 1 or not is_steady(index.size, moving):
         return None
     (name,) = moving
     found = [
         index.size.substitute({name: Size.of(end.name)})
-        for end in steady.get(name, ())
+        for end in lanes.steady.get(name, ())
         if isinstance(end, kc.Variable)
     ]
     if len(found) != 2:

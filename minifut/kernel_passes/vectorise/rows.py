@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
+from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
-from minifut.passes.layout.rounds import FEW, REORDERED
 
 PAGE = 4096
 """bytes between two places in memory that share those in the first cache"""
@@ -48,7 +48,7 @@ class Rounds:
         if isinstance(loop, kc.For):
             own |= {loop.variable.name}
             waits = (
-                (loop.rounds is not None and loop.rounds <= FEW)
+                (loop.rounds is not None and loop.rounds <= FEW_ROUNDS)
                 or _exchanges(loop.body, own | given)
                 or any(not _folds(loop.body, n, reassociates) for n in given - own)
             )

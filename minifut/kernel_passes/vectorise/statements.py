@@ -167,8 +167,7 @@ class Vectoriser:
             combined = combined_number(init, lanes)
             if lanes.own_block is not None and combined is not None:
                 lanes.own_block.combined[name] = combined
-            known = (lanes.steady, lanes.affine, lanes.varying, lanes.width)
-            if (ends := clamped_ends(init, *known)) is not None:
+            if (ends := clamped_ends(init, lanes)) is not None:
                 first, last = (self.named(end, name.base) for end in ends)
                 lanes.steady[name] = (first, last)
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))

@@ -12,15 +12,11 @@ from __future__ import annotations
 from minifut.analysis.steps import is_plain
 from minifut.ir import core
 from minifut.ir.core import Constant, ForLoop, ScalarOp, Stm
-from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED, calls_library
 from minifut.ir.traverse import free_names, walk
 from minifut.names import Name
 from minifut.passes.layout.accesses import SegmentedOperation
 
-FEW = 8
-"""rounds that do not fill a vector"""
-REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
-"""operators that fold in any order, those of floats where they are reassociated"""
 FLOATS = ("add", "mul")
 """those by which the device's compiler folds floats in vectors: not by "min" and "max",
 because of NaN"""
@@ -46,7 +42,7 @@ def _folds_in_any_order(statement: Stm) -> bool:
     if not isinstance(loop, core.Loop) or not isinstance(loop.form, ForLoop):
         return False
     bound, body = loop.form.bound, loop.body.statements
-    if isinstance(bound, Constant) and bound.value <= FEW:
+    if isinstance(bound, Constant) and bound.value <= FEW_ROUNDS:
         return False
     if not all(is_plain(s) and not _calls(s) for s in body):
         return False
