@@ -17,6 +17,7 @@ from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
 from minifut.rewrite.rule import Decline, Declined, Remark
@@ -83,16 +84,18 @@ LANES = Parameter(
 
 
 def loop_context(
-    k: CodeBuilder, fresh: bool = False, around: Sequence[kc.Statement] = ()
+    k: CodeBuilder,
+    fresh: bool = False,
+    around: Sequence[kc.Statement] = (),
+    limits: tuple[Parameter, ...] = (),
 ) -> LoopContext:
-    """A loop whose vector width is chosen by the parameter."""
+    """A loop whose vector width is chosen by the parameter, and is not above others."""
+
+    def is_chosen(width: int) -> kc.Expression:
+        return all_of([k.build_constant(p) >= width for p in (LANES, *limits)])
+
     return LoopContext(
-        k,
-        WIDTHS,
-        lambda width: k.build_constant(LANES) >= width,
-        (LANES,),
-        fresh=fresh,
-        around=around,
+        k, WIDTHS, is_chosen, (LANES, *limits), fresh=fresh, around=around
     )
 
 

@@ -24,6 +24,7 @@ from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
@@ -108,17 +109,19 @@ def _vectorised(
     def further(inner: kc.For) -> tuple[kc.Statement, ...] | None:
         return _vectorised(k, inner, reordered, True)
 
-    context = loop_context(k, k.kernel.fresh, k.statements)
     if not loop.points:
         if not (inside and loop.variable.name in reordered):
             return None
-        outcome = fold_row_in_lanes(loop, context)
+        outcome = fold_row_in_lanes(loop, loop_context(k))
         return outcome if isinstance(outcome, tuple) else None
     if not _is_profitable(loop):
         return (loops_inside(loop, further),)
+    crowd = crowded_rounds(loop)
+    limits = () if crowd is None else (CROWDED,)
+    context = loop_context(k, k.kernel.fresh, k.statements, limits)
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
         return (declined, loops_inside(loop, further))
     made: tuple[kc.Statement, ...] = outcome
-    return made
+    return made if crowd is None else (kc.Comment(str(crowd)), *made)
