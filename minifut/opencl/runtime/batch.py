@@ -189,8 +189,8 @@ class Member:
     def count_launch(self) -> None:
         """Note a launch of what is no part yet, before it."""
         session = self.batch.session
-        session.launches += 1
-        if session.launches > IN_A_ROW:
+        session.since_wait.launches += 1
+        if session.since_wait.launches > IN_A_ROW:
             self.launches += 1
             if self.launches == OFTEN:
                 self.batch.extend()

@@ -153,7 +153,7 @@ def direct_text(entry: Entry) -> str | None:
         "    with lock:",
         "        if session.is_dirty or number[0]:",
         "            session.recover()",
-        "        session.running, session.caller_work = name, 0",
+        "        session.running, session.since_wait.caller_work = name, 0",
         f"        {''.join(f'{name} = ' for name in made)}results = None",
         "        try:",
         f"            if key in ready{here}:",

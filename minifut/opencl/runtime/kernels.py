@@ -136,10 +136,11 @@ class Launcher:
             self._work = work
             return self
         if work > SMALL_WORK:
-            if session.caller_work + work > CALLER_WORK:
+            counts = session.since_wait
+            if counts.caller_work + work > CALLER_WORK:
                 self._work = work
                 return self
-            session.caller_work += work
+            counts.caller_work += work
         small = self.small
         if small is None:
             given = self.session, self.kernel, *self._build
@@ -175,7 +176,7 @@ class Launcher:
                 return
             member.count_launch()
         elif points != 0:  # what is in no batch ends one
-            self.session.launches = 0
+            self.session.since_wait.launches = 0
         if first.waiting and self.is_built:
             self.session.launch_first()
         width = self._width

@@ -26,6 +26,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from queue import SimpleQueue
 from time import perf_counter
 from typing import Any
@@ -87,6 +88,15 @@ class Waiter:
             raise ProgramError(f"the device reports an error: {error}")
 
 
+@dataclass(slots=True)
+class LaunchCounts:
+    """What was launched since the last wait: `launches` that could be in batches, and
+    the scalar operations of larger ones that the calling thread executed."""
+
+    launches: int = 0
+    caller_work: int = 0
+
+
 class Session:
     """A device with its queue and memory."""
 
@@ -115,12 +125,9 @@ class Session:
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
         self.builds = BuildNotice()
-        self.launches = 0
-        """since the last wait, of those that could be in batches"""
+        self.since_wait = LaunchCounts()
         self.pending = 0
         """scalar operations of launches since the last wait (`Launcher.of`)"""
-        self.caller_work = 0
-        """the same of those that the calling thread executed, but for small ones"""
         self.cell, self.failure = self._make_cell()
         self.number = self.cell.view(np.int32)
         """the first is not 0 when a kernel has recorded a failure"""
@@ -173,7 +180,7 @@ class Session:
     def wait(self) -> None:
         """Return when all commands are done."""
         self.launch_first()
-        self.caller_work = 0
+        self.since_wait.caller_work = 0
         event = self.last_event
         if event is None:
             return
@@ -193,7 +200,7 @@ class Session:
             self._waiter.wait()
             status = event.command_execution_status
         self.last_event = None
-        self.launches = 0
+        self.since_wait.launches = 0
         self.batch_memory.is_in_use = False
         if status < self._complete:
             raise ProgramError(f"the device reports an error in a kernel ({status})")
