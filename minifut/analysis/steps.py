@@ -89,6 +89,19 @@ def step_of(loop: Loop) -> LoopStep | None:
     return LoopStep(work, commands)
 
 
+def is_of_scalars(body: Body) -> bool:
+    """Whether a body has neither arrays nor calls: it may loop, but nothing in it is
+    parallel."""
+    return not any(
+        isinstance(node, (core.Apply, *SOAC_EXPRESSIONS))
+        or (
+            isinstance(node, core.Stm)
+            and not all(isinstance(p.type, ScalarType) for p in node.pattern)
+        )
+        for node in walk(body)
+    )
+
+
 def _work(
     exp: Any,
     pattern: tuple[core.Param, ...],

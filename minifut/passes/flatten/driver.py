@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from minifut.analysis.steps import is_of_scalars
 from minifut.ir.accumulators import AccInput, UpdateAcc
 from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
@@ -145,6 +146,7 @@ class _Flattener:
 
     def function(self, function: Function) -> Function:
         self.versions.function = function.name.base
+        self.versions.of_scalars = is_of_scalars(function.body)
         flattened: Function = self.node(function)
         return flattened
 

@@ -14,13 +14,18 @@ loops with calls or with arrays whose sizes depend on data, of which the cost is
 known, nor those with large bodies, which are copied. By default a thread of a GPU is
 never taken.
 
+Loops of scalars stay on the host, between kernels of which they compute sizes. Where a
+function has nothing else, they are all its work, and one thread does it: the host takes
+1 us for an iteration of four operations, a thread 2 ns, a launch 10 us. How often a
+loop goes round is mostly not known before; a short one is left to the host.
+
 Source: "Incremental flattening", continued above the outermost map.
 """
 
 from __future__ import annotations
 
-from minifut.analysis.steps import step_of
-from minifut.ir.core import Body, If, Loop, Param, Trace
+from minifut.analysis.steps import LoopStep, is_of_scalars, step_of
+from minifut.ir.core import Body, Constant, ForLoop, If, Loop, Param, Stm, Trace
 from minifut.ir.kernels import GRID, AtLeast
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE, Size, maximum
@@ -52,6 +57,10 @@ INSIDE = Declined("it is inside of such a loop")
 LARGE = Declined("its body is large")
 IRREGULAR = Declined("a result has a size that the loop computes")
 UNKNOWN = Declined("the cost of a step depends on data")
+SCALARS = Declined("it is of scalars, and nothing in it is parallel")
+SHORT = Declined("it is of scalars, and short")
+SHORT_WORK = 128
+"""statements of a loop of scalars that the host executes in the time of two launches"""
 ON_HOST = Declined("it prints, or updates accumulators")
 
 
@@ -86,6 +95,12 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
           let row: [m]i32 = box[0i64]
           return row
         }
+    declines: it is of scalars, and nothing in it is parallel
+        given (n: i64)
+        let y: i64 = loop (x: i64 = 1i64) for k: i64 < n do {
+          let z: i64 = mul_i64(x, x)
+          return z
+        }
     declines: the cost of a step depends on data
         given (n: i64, f: [n]i64, xs: [n]i32)
         let ys: [n]i32 = loop (as: [n]i32 = xs) for k: i64 < n do {
@@ -111,6 +126,12 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     if contains(loop, Trace):
         return ON_HOST
     step = step_of(loop)
+    if step is None and is_of_scalars(loop.body):
+        if not versions.of_scalars:
+            return SCALARS
+        if _is_short(statement):
+            return SHORT
+        step = LoopStep(ONE, ONE)
     if step is None:
         return UNKNOWN
     cost = step.work // maximum(step.commands, ONE)
@@ -135,6 +156,15 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     )
     context.emit(pattern, If(condition, *branches))
     return EMITTED
+
+
+def _is_short(statement: Stm) -> bool:
+    """Whether the number of iterations is known, and they are few."""
+    form = getattr(statement.exp, "form", None)
+    count = form.bound if isinstance(form, ForLoop) else None
+    return isinstance(count, Constant) and (
+        int(count.value) * weight(statement) <= SHORT_WORK
+    )
 
 
 def _in_i64(context: NestContext, size: Size) -> Size:

@@ -49,13 +49,15 @@ class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
     for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may
     be made, and copies of `budget` statements. `in_loop`: what is flattened is in a
-    loop of the host that has versions itself."""
+    loop of the host that has versions itself. `of_scalars`: the function has neither
+    arrays nor calls."""
 
     kind: str = INCREMENTAL
     function: str = "main"
     left: int = MOST
     budget: int = 1 << 20
     in_loop: bool = False
+    of_scalars: bool = False
     taken: set[str] = field(default_factory=set)
 
     def begin(self, statement: Stm) -> None:
