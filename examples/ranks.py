@@ -20,6 +20,8 @@ HERE = Path(__file__).parent
 
 
 def main() -> int:
+    if len(sys.argv) != 2:
+        sys.exit("usage: mpirun -n 2 python -m mpi4py ranks.py POINTS.npy")
     points = np.load(sys.argv[1], mmap_mode="r")
     comm = MPI.COMM_WORLD
     program = minifut.compile(HERE / "clusters.fut")

@@ -16,7 +16,7 @@ import shlex
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, counted
 
 if TYPE_CHECKING:
     from minifut.program import EntryPoint, Program
@@ -77,7 +77,7 @@ def _options(line: str) -> tuple[str | None, dict[str, Any]]:
 def html_of_program(program: Program) -> str:
     """A table of its entry points, and how many tuning parameters it has."""
     rows = "".join(_row(entry) for entry in program.entries.values())
-    tuning = f"{len(program.tuning)} tuning parameters"
+    tuning = counted(len(program.tuning), "tuning parameter")
     return (
         f"<div>{escape(program.description)}, {tuning}</div>"
         "<table><thead><tr><th>entry</th><th>parameters</th><th>results</th><th></th>"

@@ -122,6 +122,8 @@ class Profile:
         chosen = [str(choice) for choice in self.choices]
         return "\n".join(line.rstrip() for line in [head, *table, *chosen])
 
+    __repr__ = __str__
+
 
 def profile(
     program: Program,

@@ -24,7 +24,7 @@ from functools import partial
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from minifut.errors import ArgumentError, ForkedError, UsageError, counted
+from minifut.errors import ArgumentError, ForkedError, ProgramError, UsageError, counted
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
@@ -112,7 +112,7 @@ class EntryPoint:
                 named["device"] = device
             arguments, named = self.bound(arguments, named)
             return self.function(*arguments, **named)
-        except ArgumentError as error:
+        except (ArgumentError, ProgramError) as error:
             # where in minifut it was found does not help its user
             raise error.with_traceback(None) from None
         except ForkedError:

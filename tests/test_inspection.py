@@ -52,3 +52,14 @@ def test_unknown_entries_and_other_backends(program: minifut.Program) -> None:
     other = minifut.compile(SOURCE, backend="interpreter")
     with pytest.raises(minifut.UsageError, match="has no kernels"):
         other.explain()
+
+
+@pytest.mark.device
+def test_shown_as_printed() -> None:
+    """What ends a cell or line is shown by its `repr`."""
+    program = minifut.compile("entry main [n] (xs: [n]f32): f32 = f32.sum xs")
+    found = program.profile(np.ones(100, np.float32))
+    assert repr(found) == str(found)
+    tuned = program.autotune([(np.ones(100, np.float32),)], runs=1)
+    assert repr(tuned) == tuned.table
+    assert repr(program.tuning) == f"Tuning({dict(program.tuning)})"

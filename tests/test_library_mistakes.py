@@ -97,3 +97,12 @@ def test_exceptions_are_those_of_python_too() -> None:
     assert isinstance(failure.value, minifut.ProgramError)
     assert issubclass(minifut.CompileError, ValueError)
     assert issubclass(minifut.ArgumentError, TypeError)
+
+
+@pytest.mark.device
+def test_a_failure_of_a_program_ends_in_the_call() -> None:
+    """Its traceback has the caller and the call, and nothing of the runtime."""
+    program = minifut.compile("entry main (xs: []i32) (i: i64): i32 = xs[i]")
+    with pytest.raises(minifut.ProgramError) as caught:
+        program.main([1, 2, 3], 7)
+    assert [frame.name for frame in caught.traceback][1:] == ["__call__"]

@@ -75,7 +75,7 @@ def command(
     }
     path = folder / f"{name}-{version}-py3-none-any.whl"
     write_whole(path, wheel(name, version, files))
-    click.echo(f"wrote {path}", err=True)
+    click.echo(f"wrote {path}: from {name} import program", err=True)
 
 
 def wheel(name: str, version: str, files: Mapping[str, str]) -> bytes:

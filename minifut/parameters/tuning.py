@@ -45,6 +45,8 @@ class Tuned:
     def __str__(self) -> str:
         return self.table
 
+    __repr__ = __str__
+
 
 class Tuning(Mapping[str, int]):
     """The current value of each parameter by name; assign to change one."""
@@ -64,6 +66,9 @@ class Tuning(Mapping[str, int]):
         self._values = {
             t.name: values.get(t.name, t.defaults.get(device, 1)) for t in tunables
         }
+
+    def __repr__(self) -> str:
+        return f"Tuning({self._values})"
 
     def __getitem__(self, name: str) -> int:
         return self._values[name]

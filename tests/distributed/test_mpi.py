@@ -14,9 +14,19 @@ import pytest
 import minifut
 
 pytest.importorskip("mpi4py")
+# of this environment, where pip puts it (`pip install mpich`), or of the system
+MPIRUN = shutil.which("mpirun", path=f"{sys.prefix}/bin") or shutil.which("mpirun")
+OPEN_MPI = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+"""more ranks than cores, and in containers; options of its `mpirun`, which MPICH's does
+not have"""
 pytestmark = [
     pytest.mark.device,
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="there is no mpirun"),
+    pytest.mark.skipif(MPIRUN is None, reason="there is no mpirun"),
 ]
 
 ROOT = Path(__file__).parent.parent.parent
@@ -25,9 +35,9 @@ ROOT = Path(__file__).parent.parent.parent
 def test_two_ranks_give_what_one_process_gives(tmp_path: Path) -> None:
     points = np.random.default_rng(5).random((20_000, 3), np.float32)
     np.save(tmp_path / "points.npy", points)
-    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
+    command = [str(MPIRUN), "-n", "2"]
     command += [sys.executable, "-m", "mpi4py", str(ROOT / "examples" / "ranks.py")]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **OPEN_MPI, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [*command, "points.npy"],
         cwd=tmp_path,
