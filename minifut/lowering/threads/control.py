@@ -180,12 +180,20 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[LoopPlace]:
 def _again(
     k: KernelBuilder, places: list[LoopPlace], results: tuple[LoweredValue, ...]
 ) -> None:
-    """Parallel assignment of the results to the parameters."""
+    """Parallel assignment of the results to the parameters. Those that read a parameter
+    come first: `(old, new) = (new, made)` needs no temporary array."""
     moving = {p.name for p in places if isinstance(p, kc.Variable)}
     memories = {p.memory for p in places if isinstance(p, Array)}
     families = {p.family for p in places if isinstance(p, RegisterTile)}
+    pairs = sorted(
+        zip(places, results, strict=True),
+        key=lambda pair: (
+            not (isinstance(pair[1], Array) and pair[1].memory in memories)
+        ),
+    )
     taken: list[tuple[Any, Any]] = []
-    for place, result in zip(places, results, strict=True):
+    written: set[kc.Memory] = set()
+    for place, result in pairs:
         if isinstance(place, RelocatableArray):
             assert isinstance(result, Array)
             offset = k.declare("offset", offset_in_arena(k, place, result))
@@ -201,7 +209,8 @@ def _again(
             assert isinstance(result, Array)
             if place.with_shape(result.shape) == result:
                 continue
-            if result.memory in memories:
+            written.add(place.memory)
+            if result.memory in written:
                 temporary = k.new_array(result.memory.element, place.shape, "temporary")
                 k.copy(temporary, result)
                 result = temporary

@@ -1,0 +1,50 @@
+"""Arrays that a loop inside a thread passes on from one parameter to another."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
+
+LOOP = """
+entry main [k] (xss: [k][5]i32) =
+  #[sequential_inner]
+  map (\\xs -> let made {names} = map3 (\\x y z -> x + 2 * y - z) {names}
+               in loop (a, b, c) = (xs, map (* 3) xs, map (+ 7) xs) for _i < 4 do
+                    {results}) xss |> unzip3
+"""
+RESULTS = {
+    "along": "(b, c, made a b c)",
+    "against": "(made a b c, a, b)",
+    "exchanged": "(b, a, made a b c)",
+    "in a circle": "(c, a, b)",
+    "reversed": "(reverse a, c, made a b c)",
+    "one twice": "(b, b, made a b c)",
+    "parts": "(rotate 1 b, rotate 2 a, made a b c)",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", RESULTS)
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
+    text = LOOP.format(names="a b c", results=RESULTS[name])
+    oracle = interpreted_program(stages.to_core(stages.check(Source("c.fut", text))))
+    program = minifut.compile(text, schedule=schedule)
+    xss = np.random.default_rng(3).integers(-9, 9, (37, 5)).astype(np.int32)
+    for one, other in zip(program.main(xss), oracle.main(xss), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_arrays_that_are_passed_on_need_no_temporary() -> None:
+    text = """
+      entry main [n] (xs: [n]i32) =
+        (loop (before, now) = (xs, xs) for d < n do
+           (now, map (\\i -> before[(i + d) % n] + now[i]) (iota n))).1"""
+    core = stages.to_core(stages.check(Source("c.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
+    assert "temporary" not in module
