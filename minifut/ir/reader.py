@@ -229,13 +229,13 @@ class Reader(Tokens):
 
     def bound(self, exp: core.Exp) -> Stm:
         """A statement that binds an expression, of the type that its operands give."""
-        match exp:
-            case core.ScalarOp(operator, _):
-                type_: Type | None = operator.result
-            case core.Update(changed) | UpdateAcc(changed):
-                type_ = self.types.get(changed)
-            case _:
-                type_ = None
+        type_: Type | None = None
+        if isinstance(exp, core.ScalarOp):
+            type_ = exp.operator.result
+        elif isinstance(exp, core.Update):
+            type_ = self.types.get(exp.array)
+        elif isinstance(exp, UpdateAcc):
+            type_ = self.types.get(exp.accumulator)
         if type_ is None:
             raise self.fault("a result whose type is known")
         return Stm((Param(self.names.fresh("c"), type_),), exp)
