@@ -73,8 +73,9 @@ class LaneGroup:
         """`targets = left op targets`."""
         assign_all(self.k, targets, combine(self.k, self.operators, left, targets))
 
-    def tree(self, own: Sequence[kc.Variable]) -> None:
-        """Tree reduction; all lanes of a task then have the result in `own`.
+    def tree(self, own: Sequence[kc.Variable]) -> ElementValues:
+        """Tree reduction of the lanes' values; the result, which all lanes of a task
+        have, and which is uniform if one task is all of the group.
 
         Each step combines four neighbouring values, and leaves the results side by
         side: whole warps have nothing to do, instead of some lanes of each.
@@ -102,7 +103,7 @@ class LaneGroup:
             k.assign(source, target)
             for halved in (left, count, number):
                 k.assign(halved, halved >> bits)
-        assign_all(k, own, self.shared.get_apart(source, number))
+        return self.shared.get_apart(source, number)
 
     def prefixes(self, own: Sequence[kc.Variable]) -> kc.Variable:
         """Inclusive prefix scan (Hillis and Steele, four operands a step); `shared`

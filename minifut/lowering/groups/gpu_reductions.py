@@ -23,6 +23,7 @@ from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group
 from minifut.lowering.gpu.work_distribution import (
+    ElementValues,
     SegmentTask,
     bind_segment,
     parallel_region,
@@ -157,15 +158,14 @@ def consecutive(k: GroupBuilder, task: SegmentTask) -> Iterator[kc.Variable]:
         yield index
 
 
-def _reduce_consecutive(lanes: LaneGroup, point: Element) -> list[kc.Variable]:
+def _reduce_consecutive(lanes: LaneGroup, point: Element) -> ElementValues:
     """Block distribution: each lane folds consecutive elements, so order is kept."""
     k = lanes.k
     assert isinstance(k, GroupBuilder)
     own = lanes.neutral("sum")
     with parallel_region(k), consecutive(k, lanes.task) as index:
         lanes.combine_right(own, point(index))
-    lanes.tree(own)
-    return own
+    return lanes.tree(own)
 
 
 # --- operators on arrays ------------------------------------------------------------

@@ -48,7 +48,7 @@ from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, decision
 
-FoldElement = Callable[[LaneGroup, Element], list[kc.Variable]]
+FoldElement = Callable[[LaneGroup, Element], ElementValues]
 """emits how the lanes of a task fold its elements"""
 LOADS_IN_FLIGHT = 4
 """of a lane: 2048 work-items with a load of 4 bytes each cover 60 % of the latency of
@@ -101,7 +101,7 @@ class Whole:
 
     def reduce(
         self, k: KernelBuilder, task: SegmentTask, cut: WorkDistribution, point: Element
-    ) -> list[kc.Variable]:
+    ) -> ElementValues:
         """The value of a task, in the variables of its lane 0."""
         lanes = lane_group(k, self.operation.operators, self.types, task, cut.group)
         return self.fold(lanes, point)
@@ -292,7 +292,7 @@ def body_at(
 
 def reduce_strided(
     lanes: LaneGroup, point: Element, in_flight: int = 1
-) -> list[kc.Variable]:
+) -> ElementValues:
     """Cyclic distribution: lane i folds the elements i, i + t, i + 2 t, ...
 
     So many loads are `in_flight`: the main loop computes that many elements before it
@@ -314,11 +314,10 @@ def reduce_strided(
             first, extent = rest, step
         with k.loop("at", task.end, first, task.lanes, extent=extent) as at:
             lanes.combine_right(own, point(at))
-    lanes.tree(own)
-    return own
+    return lanes.tree(own)
 
 
-def reduce_in_order(lanes: LaneGroup, point: Element, light: bool) -> list[kc.Variable]:
+def reduce_in_order(lanes: LaneGroup, point: Element, light: bool) -> ElementValues:
     """Block distribution, tile by tile: every lane folds consecutive elements, whose
     code may be `light`."""
     k = lanes.k
@@ -328,7 +327,7 @@ def reduce_in_order(lanes: LaneGroup, point: Element, light: bool) -> list[kc.Va
         own = lanes.neutral("own")
         with parallel_region(k), tile.consecutive() as place:
             lanes.combine_right(own, tile.staged.get(place))
-        lanes.tree(own)
+        part = lanes.tree(own)
         with parallel_region(k):
-            lanes.combine_right(total, own)
-    return total
+            lanes.combine_right(total, part)
+    return tuple(total)

@@ -26,6 +26,7 @@ from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import LaneGroup, StagedTile, lane_group, tiles
 from minifut.lowering.gpu.work_distribution import (
+    ElementValues,
     WorkDistribution,
     bind_segment,
     combine,
@@ -147,7 +148,7 @@ def _second(
 
 def _fold_before(
     lanes: LaneGroup, carries: list[Array], row: kc.Expression, number: kc.Expression
-) -> list[kc.Variable]:
+) -> ElementValues:
     """The carries of the chunks before `number`, folded."""
     k, task = lanes.k, lanes.task
     own = lanes.neutral("own")
@@ -158,5 +159,4 @@ def _fold_before(
     with parallel_region(k), k.loop("at", end, begin, extent=share) as at:
         place = row + at
         lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
-    lanes.tree(own)
-    return own
+    return lanes.tree(own)
