@@ -16,8 +16,9 @@ never taken.
 
 Loops of scalars stay on the host, between kernels of which they compute sizes. Where a
 function has nothing else, they are all its work, and one thread does it: the host takes
-1 us for an iteration of four operations, a thread 2 ns, a launch 10 us. How often a
-loop goes round is mostly not known before; a short one is left to the host.
+1 us for an iteration of four operations, a thread 2 ns, a launch 10 us, or 100 if its
+work is not known, since threads wake for it. So short loops are left to the host, and
+`while` loops, which may be short.
 
 Source: "Incremental flattening", continued above the outermost map.
 """
@@ -59,6 +60,7 @@ IRREGULAR = Declined("a result has a size that the loop computes")
 UNKNOWN = Declined("the cost of a step depends on data")
 SCALARS = Declined("it is of scalars, and nothing in it is parallel")
 SHORT = Declined("it is of scalars, and short")
+UNCOUNTED = Declined("it is of scalars, and may end after a few iterations")
 SHORT_WORK = 128
 """statements of a loop of scalars that the host executes in the time of two launches"""
 ON_HOST = Declined("it prints, or updates accumulators")
@@ -129,6 +131,8 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     if step is None and is_of_scalars(loop.body):
         if not versions.of_scalars:
             return SCALARS
+        if not isinstance(getattr(statement.exp, "form", None), ForLoop):
+            return UNCOUNTED
         if _is_short(statement):
             return SHORT
         step = LoopStep(ONE, ONE)

@@ -11,17 +11,13 @@ from tests.passes.test_versions import compiled, kernels_of
 
 IN_ONE_THREAD = {
     "a factorial": ("def main (n: i64) = loop a = 1i64 for i < n do a * (i + 1)", [20]),
-    "a square root": (
-        "def main (x: f64) = loop y = 1 while f64.abs (y * y - x) > 1e-9 do (y + x / y) / 2",
-        [2.0],
-    ),
     "nested": (
         "def main (n: i64) = loop a = 0i64 for i < n do loop b = a for j < i do b + j",
         [9],
     ),
-    "Collatz": (
-        "def main (n: i64) = (loop (x, k) = (n, 0i64) while x != 1 do\n"
-        "  (if x % 2 == 0 then x / 2 else 3 * x + 1, k + 1)).1",
+    "Collatz, summed": (
+        "def main (n: i64) = loop s = 0i64 for i < n do s + (loop (x, k) = (i + 1, 0i64)\n"
+        "  while x != 1 do (if x % 2 == 0 then x / 2 else 3 * x + 1, k + 1)).1",
         [27],
     ),
     "under a condition": (
@@ -31,6 +27,9 @@ IN_ONE_THREAD = {
 }
 
 ON_HOST = {
+    "while": (
+        "def main (x: f64) = loop y = 1 while f64.abs (y * y - x) > 1e-9 do (y + x / y) / 2"
+    ),
     "short": "def main (x: f32) = loop x for _i < 5 do x * x",
     "with arrays": (
         "def main [n] (xs: [n]i64) (k: i64) =\n"
