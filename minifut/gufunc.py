@@ -10,8 +10,8 @@ program with an entry point that maps over them is compiled from the source of `
 
     entry f [n][d] (x: [n][d]f32) (c: [d]f32): [n]f32
         -->
-    entry f_mapped [rows][n][d] (x0: [rows][n][d]f32) (x1: [d]f32) =
-      tabulate rows (\\i -> f x0[i] x1)
+    entry f_mapped [rows][n][d] (x: [rows][n][d]f32) (c: [d]f32) =
+      tabulate rows (\\i -> f x[i] c)
 
 A `Gufunc` can be pickled, which dask and xarray need. The signature is NumPy's
 ("General universal function API").
@@ -143,7 +143,12 @@ class Gufunc:
             core = array.shape[len(own) :]
             whole = np.broadcast_to(array, loop + core)
             flat.append(whole.reshape((count, *core)) if own else array)
-        results = mapped(self.entry, tuple(map(bool, leading))).call(flat)
+        entry = mapped(self.entry, tuple(map(bool, leading)))
+        try:
+            results = entry.call(flat)
+        except ArgumentError as error:
+            reason = str(error).removeprefix(f"{entry.name}: ")
+            raise ArgumentError(f"{self.entry.name}: {reason}") from None
         shaped = tuple(r.reshape(loop + r.shape[1:]) for r in results)
         return shaped if len(shaped) != 1 else shaped[0]
 
@@ -234,11 +239,16 @@ def mapped_text(entry: EntryPoint, with_loop: tuple[bool, ...]) -> tuple[str, st
     taken = {*sizes, *(p.name for p in entry.parameters), entry.name}
     loop, name = _fresh(LOOP, taken), _fresh(f"{entry.name}_mapped", taken)
     index = _fresh("i", taken)
+    # messages name arguments as the user does
+    usable = {p.name for p in entry.parameters if p.name.isidentifier()}
+    usable -= {entry.name, "_", "tabulate", "copy", *sizes}
     declared, given = [], []
     for position, (parameter, own) in enumerate(
         zip(entry.parameters, with_loop, strict=True)
     ):
-        argument = _fresh(f"x{position}", taken)
+        argument = parameter.name
+        if argument not in usable or argument.startswith("unzip"):
+            argument = _fresh(f"x{position}", taken)
         type_ = parameter.sized_text.lstrip("*")
         declared.append(f"({argument}: {f'[{loop}]' if own else ''}{type_})")
         element = f"{argument}[{index}]" if own else argument

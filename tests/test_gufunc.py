@@ -130,6 +130,13 @@ def test_the_mapped_entry_point_uses_no_name_of_the_original() -> None:
     np.testing.assert_array_equal(result, [3, 3, 3])
 
 
+def test_messages_of_the_mapped_entry_point_name_what_the_user_wrote() -> None:
+    text = "entry norm [n] (x: [n]f32): f32 = f32.sum (map (\\v -> v * v) x)"
+    program = minifut.compile(text, backend="interpreter")
+    with pytest.raises(minifut.ArgumentError, match=r"^norm: .*\bx\b"):
+        program.norm.gufunc()(np.ones((3, 2), np.complex64))
+
+
 @pytest.mark.device
 def test_they_can_be_pickled() -> None:
     again = pickle.loads(pickle.dumps(minifut.compile(SOURCE).nearest.gufunc()))
