@@ -29,10 +29,10 @@ from minifut.ir.traverse import map_children, substitute, walk
 from minifut.ir.types import F16, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
+    ScalarSources,
     definitions_in,
     last_move,
     names_in,
-    source_of,
     unused_name,
     without_drops,
 )
@@ -163,8 +163,9 @@ class _Carrier:
         if isinstance(loop, kc.HostWhile):
             kept.add(loop.condition)
         from_device = _from_device(loop.body, self.joined, wanted)
+        sources = ScalarSources(loop.body, self.joined)
         return tuple(
-            self.decide(scalar, definition, loop.body)
+            self.decide(scalar, definition, sources.of(definition))
             for scalar, definition in wanted.items()
             if scalar not in kept
             and definition.name in from_device
@@ -175,10 +176,9 @@ class _Carrier:
         self,
         scalar: Name,
         definition: kc.HostAssign,
-        body: kc.HostBlock,
+        source: kc.Memory | None,
     ) -> Carried:
         memory = kc.Memory(self.names.like(scalar), definition.type)
-        source = source_of(definition, body, self.joined)
         made = Carried(
             scalar,
             definition,

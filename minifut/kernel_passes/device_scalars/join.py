@@ -22,9 +22,9 @@ from minifut.ir.sizes import ZERO
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
+    ScalarSources,
     definitions_in,
     last_move,
-    source_of,
     without_drops,
 )
 from minifut.names import Name, NameSource
@@ -87,11 +87,12 @@ class _Joiner:
         move = last_move(side)
         if move is None:
             return {}
-        definitions, joined = definitions_in(side), frozenset(self.joined)
+        definitions = definitions_in(side)
+        sources = ScalarSources(side, frozenset(self.joined))
         found: dict[Name, kc.Memory] = {}
         for target, source in zip(move.targets, move.sources, strict=True):
             if isinstance(source, Name) and source in definitions:
-                memory = source_of(definitions[source], side, joined)
+                memory = sources.of(definitions[source])
                 if memory is not None:
                     found[target] = memory
         return found

@@ -26,26 +26,46 @@ def definitions_in(block: kc.HostBlock) -> dict[Name, kc.HostAssign]:
     return {s.name: s for s in block.statements if isinstance(s, kc.HostAssign)}
 
 
-def source_of(
-    definition: kc.HostAssign, block: kc.HostBlock, joined: frozenset[Name]
-) -> kc.Memory | None:
-    """The memory that holds the scalar alone from its definition on until the block
-    ends: made by the block, or given by branches within it."""
-    exp, statements = definition.exp, block.statements
-    if not isinstance(exp, kc.ReadElement) or exp.index != ZERO:
-        return None
-    memory = exp.memory
-    if memory.name not in joined:
-        made = [s for s in statements if isinstance(s, kc.Allocate)]
-        alone = any(s.memory == memory and s.count == ONE for s in made)
-        moves = [n for n in walk(block) if isinstance(n, kc.HostMove)]
-        if not alone or any(memory.name in (*m.sources, *m.targets) for m in moves):
+class ScalarSources:
+    """The memories that hold scalars of a block alone from their definitions on until
+    the block ends: made by the block, or given by branches within it (`joined`)."""
+
+    def __init__(self, block: kc.HostBlock, joined: frozenset[Name]) -> None:
+        statements = block.statements
+        self.joined = joined
+        self.alone = {
+            s.memory
+            for s in statements
+            if isinstance(s, kc.Allocate) and s.count == ONE
+        }
+        self.moved = {
+            name
+            for node in walk(block)
+            if isinstance(node, kc.HostMove)
+            for name in (*node.sources, *node.targets)
+        }
+        self.defined: dict[Name, int] = {}
+        self.mentioned: dict[Name, int] = {}
+        """the last place, but for where memory is freed"""
+        for at, statement in enumerate(statements):
+            if isinstance(statement, kc.HostAssign):
+                self.defined[statement.name] = at
+            if not isinstance(statement, kc.Drop):
+                self.mentioned.update(dict.fromkeys(names_in([statement]), at))
+
+    def of(self, definition: kc.HostAssign) -> kc.Memory | None:
+        """The memory of the scalar that a statement of the block defines."""
+        exp = definition.exp
+        if not isinstance(exp, kc.ReadElement) or exp.index != ZERO:
             return None
-    after = statements[statements.index(definition) + 1 :]
-    mentioned = names_in(s for s in after if not isinstance(s, kc.Drop))
-    if memory.name in mentioned or memory.element != definition.type:
-        return None
-    return memory
+        memory = exp.memory
+        name = memory.name
+        if name not in self.joined and (memory not in self.alone or name in self.moved):
+            return None
+        last = self.mentioned.get(name, -1)
+        if last > self.defined[definition.name] or memory.element != definition.type:
+            return None
+        return memory
 
 
 def without_drops(
