@@ -66,7 +66,7 @@ TEXTS = {
     "nested loops": (10, MAP + "<<loop x for i < 2 do >>x + 1) xs"),
     "loop parameters": (
         12,
-        SCALAR + "loop (<<a$||, >>) = (<<x + $||, >>) for i < 9 do (<<a$ + i||, >>)",
+        SCALAR + "loop (<<a$||, >>) = (<<x + $||, >>) for i < 99 do (<<a$ + i||, >>)",
     ),
     "records": (24, MAP + "let r = {<<f$ = x + $||, >>} in <<r.f$|| + >>) xs"),
     "nested records": (12, SCALAR + "let r = <<{a = >>x<<}>> in r<<.a>>"),
