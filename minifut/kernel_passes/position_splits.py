@@ -74,8 +74,7 @@ class SplitFinder:
                     uniform = split
             if found:
                 return max(
-                    found,
-                    key=lambda s: sum(weight(a.statements) for a, _ in s.arms.values()),
+                    found, key=lambda split: weight(split.arms[at][0].statements)
                 )
         return uniform
 

@@ -101,7 +101,7 @@ class Launcher:
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.commands
         self._events: Any = Done() if synchronous else session
-        self.small: Launcher | None = self if session.synchronous is None else None
+        self.small: Launcher | None = None
         """the launcher for small launches, when there was one"""
         self.start: Callable[..., None] = self
         """called as the launcher is, what is known of it evaluated"""
@@ -132,7 +132,7 @@ class Launcher:
     def of(self, work: int) -> Callable[..., None]:
         """What enqueues so many scalar operations, called as the launcher is."""
         session = self.session
-        if session.last_event is not None:
+        if session.last_event is not None or session.synchronous is None:
             self._work = work
             return self
         if work > SMALL_WORK:
