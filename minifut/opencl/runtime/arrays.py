@@ -42,7 +42,11 @@ def shared_result(
     dtype: np.dtype,
 ) -> np.ndarray:
     """The array of a result in memory that the host shares; it keeps the block."""
-    own = owned(session, block, shape, dtype)
+    return array_over(owned(session, block, shape, dtype), shape, dtype)
+
+
+def array_over(own: PoolBlock, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    """The array in a block of shared memory; it keeps the block."""
     memory = NEW_ARRAY(ResultMemory, own.capacity, BYTES, own.memory)
     memory.block = own
     return NDARRAY(shape, dtype, memory)
@@ -252,22 +256,26 @@ def class_of_device_arrays(session: Session) -> Any:
 
     class DeviceArray(cl_array.Array):
         """An array in the device's memory: an argument of entry points, and a result
-        of calls with `device=True`. `np.asarray` and `np.from_dlpack` copy it, and
-        it is pickled as an array of NumPy."""
+        of calls with `device=True`. `np.asarray` gives an array that cannot be written,
+        without a copy where the host shares the memory; `np.array`, `get` and
+        `np.from_dlpack` copy it, and it is pickled as an array of NumPy."""
 
         minifut_block: PoolBlock | None = None
         """the memory that contains it whole, if the host shares that"""
         minifut_view: np.ndarray | None = None
         """that memory for the host, while only calls have used it"""
+        minifut_shown = False
+        """whether the user may have an array of NumPy over that memory"""
 
         def minifut_complete(self) -> None:
             """Give it what pyopencl's arrays have."""
             block, view, data = self.minifut_block, self.minifut_view, None
             memory: Any = block
-            if block is not None:
+            if block is not None and not self.minifut_shown:
                 data = block.buffer
             elif view is not None and view.size:
-                memory = view = view.copy()  # that may be lent (lent.py)
+                memory = view = view.copy()  # that may be lent (lent.py), or be shown
+                self.minifut_block = None
                 flags = session.cl.mem_flags
                 mode = flags.READ_WRITE | flags.USE_HOST_PTR
                 data = session.cl.Buffer(session.context, mode, 0, view)
@@ -279,13 +287,20 @@ def class_of_device_arrays(session: Session) -> Any:
             self.minifut_view = None  # commands of the user's may follow
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-            if copy is False:
-                raise ValueError("an array on the device is always copied")
             view = self.minifut_view
-            if view is not None and dtype is None:
+            if view is None or (dtype is not None and view.dtype != dtype):
+                if copy is False:
+                    raise ValueError("this array on the device has to be copied")
+                array: np.ndarray = self.get()
+                array = array if dtype is None else array.astype(dtype)
+            elif copy:
                 return copied(session, view)
-            array: np.ndarray = self.get()
-            return array if dtype is None else array.astype(dtype)
+            else:
+                own, self.minifut_shown = self.minifut_block, True
+                form = view.shape, view.dtype
+                array = view.view() if own is None else array_over(own, *form)
+            array.flags.writeable = bool(copy)
+            return array
 
         def get(self, *arguments: Any, **options: Any) -> np.ndarray:
             """A copy as an array of NumPy, as pyopencl's `get` gives it."""

@@ -214,10 +214,38 @@ def test_results_that_are_arguments_are_copied() -> None:
 @pytest.mark.device
 def test_copies_to_the_host_leave_nothing_to_wait_for() -> None:
     d = minifut.compile(TEXT).to_device(A)
-    one, other = np.asarray(d), d.get()
+    one, other = np.array(d), d.get()
     one[0, 0] = 5
     assert other.tolist() == A.tolist() == np.from_dlpack(d).tolist()
     assert not d.events
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("size", [6, 1 << 16])
+def test_arrays_of_the_device_are_shown_to_numpy_without_a_copy(size: int) -> None:
+    """For reading; what is enqueued on the array afterwards is not seen."""
+    prog = minifut.compile(TEXT)
+    xs = np.arange(size, dtype=np.float32)
+    shown = []
+    for number in range(60):  # among them, results that are lent
+        result = prog.twice(xs + number, device=True)
+        shown.append(np.asarray(result))
+        assert np.shares_memory(shown[-1], np.asarray(result))
+        assert not np.shares_memory(shown[-1], np.array(result))
+    for number, array in enumerate(shown):
+        assert (array == 2 * (xs + number)).all()
+    with pytest.raises(ValueError, match="read-only"):
+        shown[0][0] = 1
+    assert prog.twice(shown[0]).tolist() == (4 * xs).tolist()
+    for d in (prog.to_device(xs), result):
+        before = np.asarray(d)
+        wanted = before.copy()
+        assert not np.asarray(d, np.float64).flags.writeable
+        d += 1
+        assert before.tolist() == wanted.tolist()
+        assert np.asarray(d).tolist() == (wanted + 1).tolist()
+        with pytest.raises(ValueError, match="has to be copied"):
+            d.__array__(copy=False)
 
 
 @pytest.mark.device
@@ -227,7 +255,7 @@ def test_large_copies_to_the_host_have_memory_of_their_own() -> None:
     prog = minifut.compile(TEXT)
     xs = np.arange(1 << 16, dtype=np.float32)
     d = prog.twice(xs, device=True)
-    one, other = np.asarray(d), np.array(d)
+    one, other = d.get(), np.array(d)
     one[:] = 5
     later = [prog.twice(np.full_like(xs, 8)) for _ in range(3)]
     assert (one == 5).all() and all((each == 16).all() for each in later)
