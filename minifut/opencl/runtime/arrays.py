@@ -195,6 +195,25 @@ def copied(session: Session, view: np.ndarray) -> np.ndarray:
     return array
 
 
+def as_array(session: Session, over: Any, dtype: Any, copy: bool | None) -> np.ndarray:
+    """An array of the device for NumPy: in place where the host shares the memory, and
+    then not to be written, unless a copy is asked for."""
+    view = over.minifut_view
+    if view is None or (dtype is not None and view.dtype != dtype):
+        if copy is False:
+            raise ValueError("this array on the device has to be copied")
+        array: np.ndarray = over.get()
+        array = array if dtype is None else array.astype(dtype)
+    elif copy:
+        return copied(session, view)
+    else:
+        own, over.minifut_shown = over.minifut_block, True
+        form = view.shape, view.dtype
+        array = view.view() if own is None else array_over(own, *form)
+    array.flags.writeable = bool(copy)
+    return array
+
+
 def to_device(session: Session, array: np.ndarray) -> Any:
     """A device array with the same elements."""
     block = session.upload(np.ascontiguousarray(array))
@@ -287,20 +306,7 @@ def class_of_device_arrays(session: Session) -> Any:
             self.minifut_view = None  # commands of the user's may follow
 
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-            view = self.minifut_view
-            if view is None or (dtype is not None and view.dtype != dtype):
-                if copy is False:
-                    raise ValueError("this array on the device has to be copied")
-                array: np.ndarray = self.get()
-                array = array if dtype is None else array.astype(dtype)
-            elif copy:
-                return copied(session, view)
-            else:
-                own, self.minifut_shown = self.minifut_block, True
-                form = view.shape, view.dtype
-                array = view.view() if own is None else array_over(own, *form)
-            array.flags.writeable = bool(copy)
-            return array
+            return as_array(session, self, dtype, copy)
 
         def get(self, *arguments: Any, **options: Any) -> np.ndarray:
             """A copy as an array of NumPy, as pyopencl's `get` gives it."""
