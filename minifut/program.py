@@ -347,8 +347,8 @@ class Program:
         """Build the kernels that calls with these sizes launch: `prog.warm_up(n=1000)`.
         Scalar parameters may be given as well, and are one otherwise. Gives the names
         of the entry points that were run, which are those with no other sizes. Raises
-        `UsageError` for unknown names, and if the `entry` cannot be run; see
-        `minifut.warm_up`."""
+        `UsageError` for unknown names, and if the `entry`, or every one, cannot be run;
+        see `minifut.warm_up`."""
         from minifut.warm_up import warm_up
 
         return warm_up(self, sizes, entry)

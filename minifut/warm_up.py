@@ -5,12 +5,14 @@
 Kernels are built when a run first launches them, and which of a program's versions run
 depends on the sizes. So each entry point whose sizes are all given is run once, on
 arrays of zeros. Scalars may be sizes inside, or numbers of iterations: they are given
-by the names of their parameters, and are one otherwise. A failure on these values says
-nothing of others.
+by the names of their parameters, and are one otherwise. Where such a one is a size of a
+result, a warning says so: with another size, another version may run, whose kernels are
+not built. A failure on these values says nothing of others.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -40,11 +42,10 @@ def warm_up(
         if name in known and not (whole and size >= 0):
             raise UsageError(f"size {name} must be an integer from 0, not {size!r}")
     ready = [point for point in chosen if can_be_made(point, sizes)]
-    if entry is not None and not ready:
-        missing = ", ".join(sorted(sizes_of(chosen[0]) - sizes.keys()))
-        why = f"give the sizes {missing}" if missing else "call it with arguments"
-        raise UsageError(f"{entry} cannot be run ahead of time: {why}")
+    if chosen and not ready:
+        raise UsageError("; ".join(_why_not(point, sizes) for point in chosen))
     for point in ready:
+        _warn_of_guessed_sizes(point, sizes)
         try:
             point(*[_value(parameter, sizes) for parameter in point.parameters])
         except ProgramError:
@@ -65,6 +66,26 @@ def sizes_of(point: EntryPoint) -> set[str]:
 def _scalars_of(point: EntryPoint) -> set[str]:
     """The names of the parameters that are scalars."""
     return {parameter.name for parameter in point.parameters if parameter.shape == ()}
+
+
+def _why_not(point: EntryPoint, sizes: Mapping[str, Any]) -> str:
+    missing = ", ".join(sorted(sizes_of(point) - sizes.keys()))
+    why = f"give the sizes {missing}" if missing else "call it with arguments"
+    return f"{point.name} cannot be run ahead of time: {why}"
+
+
+def _warn_of_guessed_sizes(point: EntryPoint, given: Mapping[str, Any]) -> None:
+    of_results = {size for result in point.results for size in result.shape or ()}
+    guessed = sorted((_scalars_of(point) & of_results) - given.keys())
+    if guessed:
+        logging.getLogger("minifut").warning(
+            "warm_up runs %s with %s, which %s of its result: calls with other sizes "
+            "may need further kernels; give warm_up(%s)",
+            point.name,
+            " and ".join(f"{name} = 1" for name in guessed),
+            "is a size" if len(guessed) == 1 else "are sizes",
+            ", ".join([*given, *(f"{name}=.." for name in guessed)]),
+        )
 
 
 def can_be_made(point: EntryPoint, sizes: Mapping[str, Any]) -> bool:

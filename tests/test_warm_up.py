@@ -41,6 +41,8 @@ def test_later_calls_build_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         (None, {"q": 3}, "there is no size or scalar parameter 'q'"),
         ({"n": 3}, {}, "there is no entry point"),
         ("rows", {"n": 3}, "rows cannot be run ahead of time: give the sizes m"),
+        (None, {}, "dot cannot be .*: give the sizes n; .*; pair .*: call it"),
+        (None, {"m": 3}, "rows cannot be run ahead of time: give the sizes n;"),
         ("pair", {}, "call it with arguments"),
         ("piar", {}, "'piar'"),
         (None, {"n": "a"}, "size n must be an integer from 0, not 'a'"),
@@ -67,6 +69,17 @@ def test_scalars_by_the_names_of_parameters(monkeypatch: pytest.MonkeyPatch) -> 
     assert program.warm_up("powers", n=10, k=500) == ("powers",)
     assert program.warm_up("powers", n=10, x=0.5) == ("powers",)
     assert seen == [(1, 500), (0.5, 1)]
+
+
+def test_a_size_that_is_guessed_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    program = minifut.compile(SOURCE, backend="interpreter")
+    program.warm_up("powers", n=3, x=0.5, k=4)
+    program.warm_up("rows", n=3, m=4)  # k is no size there
+    assert not caplog.messages
+    program.warm_up("powers", n=3)
+    (message,) = caplog.messages
+    assert "runs powers with k = 1, which is a size of its result" in message
+    assert "give warm_up(n, k=..)" in message
 
 
 def test_sizes_beyond_memory() -> None:
