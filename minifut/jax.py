@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, needing
+from minifut.gradients.functions import arguments_of, as_entry
 from minifut.gradients.methods import ONCE, is_scalar, made, one_or_all
 from minifut.program import EntryPoint
 from minifut.signature import Parameter
-from minifut.values.foreign import numpy_view
+from minifut.values.argument_sizes import KnownSizes, check_sizes
+from minifut.values.foreign import NoView, numpy_view
 from minifut.values.types import DTYPES
 
 with needing("jax"):
@@ -32,11 +34,14 @@ def function(entry: EntryPoint) -> Callable[..., Any]:
     """The entry point as a function of JAX arrays: an array, or for several results a
     tuple. Its parameters and results are arrays and scalars.
 
-    Raises `UsageError` for entry points with other types, for f64 or 64-bit integers
-    where `jax_enable_x64` is off, and, when it is called, for results whose sizes do
-    not follow from the shapes of arguments. Its derivative cannot be differentiated.
+    Raises `UsageError` for what is no entry point, for entry points with other types,
+    for f64 or 64-bit integers where `jax_enable_x64` is off, and, when it is called,
+    for results whose sizes do not follow from the shapes of arguments. A call raises
+    `ArgumentError` for arguments of other shapes, and for those that would lose by a
+    conversion: floats where integers are expected, integers that are too large. Its
+    derivative cannot be differentiated.
     """
-    return _Function(entry)
+    return _Function(as_entry(entry, "jax"))
 
 
 class _Function:
@@ -55,13 +60,15 @@ class _Function:
         self.differentiable = jax.custom_vjp(self.primal)
         self.differentiable.defvjp(self.forward, self.backward, symbolic_zeros=True)
         self.__name__, self.__doc__ = entry.name, entry.__doc__
+        self.__signature__ = vars(entry)["__signature__"]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _Function, (self.entry,)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        pairs = zip(self.entry.bound(arguments, named)[0], self.dtypes, strict=True)
-        return self.differentiable(*(jnp.asarray(v, dtype) for v, dtype in pairs))
+        given = arguments_of(self.entry, arguments, named)
+        parts = zip(self.entry.parameters, given, self.dtypes, strict=True)
+        return self.differentiable(*(_converted(self.entry, *part) for part in parts))
 
     def primal(self, *arguments: Any) -> Any:
         return one_or_all(_run(self.entry.call, self.types(arguments), arguments))
@@ -139,23 +146,54 @@ def _seed(type_: Any, adjoint: Any) -> Any:
     return adjoint if adjoint.dtype == type_.dtype else jnp.zeros_like(type_)
 
 
-def _sizes(entry: EntryPoint, arguments: Sequence[Any]) -> dict[str, int]:
-    """The sizes of arguments, by name."""
-    sizes: dict[str, int] = {}
+PLAIN = (bool, int, float, complex, list, tuple, range)
+"""what NumPy makes an array of"""
+
+
+def _converted(entry: EntryPoint, part: Parameter, given: Any, dtype: Any) -> Any:
+    """An argument as an array of JAX, of the type of its parameter."""
+    where = f"{entry.name}: argument {part.name}: expected {part.sized_text}, got"
+    if not isinstance(given, jax.Array):
+        try:
+            is_plain = isinstance(given, PLAIN)
+            given = np.array(given) if is_plain else numpy_view(given)
+        except (NoView, ValueError, TypeError) as reason:
+            raise ArgumentError(f"{where} {given!r:.40}: {reason}") from None
+        fits = given.dtype.kind not in "iu" or dtype.kind not in "iu"
+        if not (fits or np.array_equal(given, given.astype(dtype))):
+            raise ArgumentError(f"{where} {_shown(given)}, which does not fit")
+    kinds = (np.bool_, np.integer, np.floating)
+    rank, most = (
+        next((n for n, kind in enumerate(kinds) if jnp.issubdtype(t, kind)), len(kinds))
+        for t in (given.dtype, dtype)
+    )
+    if rank > most:
+        hint = f"; use .astype(jnp.{dtype.name})" if rank < len(kinds) else ""
+        raise ArgumentError(f"{where} {_shown(given)}{hint}")
+    return jnp.asarray(given, dtype)
+
+
+def _shown(given: Any) -> str:
+    is_number = isinstance(given, np.ndarray) and not given.shape
+    return repr(given.item()) if is_number else f"an array of {given.dtype}"
+
+
+def _sizes(entry: EntryPoint, arguments: Sequence[Any]) -> dict[Any, int]:
+    """The sizes of arguments, by name. Raises `ArgumentError` if they do not fit."""
+    known: KnownSizes = {}
     for parameter, argument in zip(entry.parameters, arguments, strict=True):
         shape = parameter.shape or ()
         if len(shape) != len(argument.shape):
             raise ArgumentError(
-                f"parameter {parameter.name}: {parameter.sized_text} is expected, got "
-                f"an array of {len(argument.shape)} dimensions"
+                f"{entry.name}: argument {parameter.name}: expected "
+                f"{parameter.sized_text}, got an array of shape {argument.shape}"
             )
-        named = zip(shape, argument.shape, strict=True)
-        sizes |= {name: size for name, size in named if isinstance(name, str)}
-    return sizes
+        check_sizes(entry.name, parameter.name, shape, argument.shape, known)
+    return {name: size for name, (size, _) in known.items()}
 
 
 def _shape(
-    entry: EntryPoint, result: Parameter, sizes: dict[str, int]
+    entry: EntryPoint, result: Parameter, sizes: dict[Any, int]
 ) -> tuple[int, ...]:
     found = []
     for size in result.shape or ():

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from minifut.errors import ArgumentError, UsageError, needing
+from minifut.gradients.functions import arguments_of, as_entry
 from minifut.gradients.methods import ONCE, is_scalar, made, one_or_all
 from minifut.values.structured import compose
-from minifut.values.structured_arguments import components
+from minifut.values.structured_arguments import WrongValue, components
 
 with needing("torch"):
     import torch
@@ -36,12 +37,14 @@ def function(entry: EntryPoint) -> Callable[..., Any]:
     """The entry point as a function of tensors (and of other arguments, as they are):
     a tensor, or a tuple of several. Tuples, dicts and data classes consist of tensors.
 
-    Raises `ArgumentError` for tensors that NumPy has no view of, such as those of other
-    devices, and what a call of the entry point raises. Its derivative cannot be
+    Raises `UsageError` for what is no entry point. A call raises `ArgumentError` for
+    tensors that NumPy has no view of, such as those of other devices, and what a call
+    of the entry point raises. Its derivative cannot be
     differentiated once more. `torch.compile` leaves its calls out of graphs.
     """
-    call = partial(_call, entry)
-    call.__dict__.update(__name__=entry.name, __doc__=entry.__doc__)
+    call = partial(_call, as_entry(entry, "torch"))
+    about = ("__name__", "__doc__", "__signature__")
+    call.__dict__.update({name: vars(entry)[name] for name in about})
     return call
 
 
@@ -53,7 +56,11 @@ def _call(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
 
 def _traced(entry: EntryPoint, /, *arguments: Any, **named: Any) -> Any:
     """A call that autograd records."""
-    groups = list(_opened(entry.parameters, entry.bound(arguments, named)[0]))
+    arguments = arguments_of(entry, arguments, named)
+    try:
+        groups = list(_opened(entry.parameters, arguments))
+    except WrongValue as error:
+        raise ArgumentError(f"{entry.name}: {error}") from None
     owners = tuple(i for i, group in enumerate(groups) for _ in group)
     given = [component for group in groups for component in group]
     wanted = [i for i, a in enumerate(given) if getattr(a, "requires_grad", False)]
@@ -92,6 +99,12 @@ class _Call:
         left = iter(given)
         results = entry.call([compose(p.structure, left) for p in entry.parameters])
         return [c for group in _opened(entry.results, results) for c in group]
+
+    def explain(self, given: Sequence[Any]) -> None:
+        """Raises `ArgumentError` as a call with these tensors does: it names what the
+        user called, and what to do with a tensor."""
+        tensors = (a.detach() if isinstance(a, torch.Tensor) else a for a in given)
+        self.entry.call([compose(p.structure, tensors) for p in self.entry.parameters])
 
     def derivative(
         self, mode: Literal["vjp", "grad"], given: Sequence[Any]
@@ -162,7 +175,11 @@ class _Function(torch.autograd.Function):
 
     @staticmethod
     def forward(run: _Call, *arguments: Any) -> Any:
-        return tuple(map(_tensor, run.values([_outside(a) for a in arguments])))
+        try:
+            return tuple(map(_tensor, run.values([_outside(a) for a in arguments])))
+        except ArgumentError:
+            run.explain(arguments)
+            raise
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -217,17 +234,11 @@ def _outside(value: Any) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
     if value.device.type != "cpu":
-        raise ArgumentError(
-            f"a tensor on {value.device} was given: use .cpu() for one that minifut "
-            "can read"
-        )
+        raise ArgumentError(f"a tensor on {value.device} was given; use .cpu()")
     try:
         return value.numpy(force=True)[()]
     except TypeError as error:
-        raise ArgumentError(
-            f"NumPy has no view of a tensor of {value.dtype} ({error}); use .float() "
-            "for one of bfloat16, .to_dense() for a sparse one"
-        ) from None
+        raise ArgumentError(f"NumPy has no view of a tensor: {error}") from None
 
 
 def _tensor(value: Any) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from typing import Any
 
@@ -101,8 +102,45 @@ def test_what_jax_cannot_hold_is_refused(program: minifut.Program) -> None:
         function(program.pair)
     with pytest.raises(minifut.UsageError, match="JAX needs the sizes of results"):
         function(program.chosen)(jnp.ones(3))
-    with pytest.raises(minifut.ArgumentError, match=r"parameter x: .*2 dimensions"):
+    with pytest.raises(
+        minifut.ArgumentError, match=r"x: expected \[n\]f32, got .*3, 3"
+    ):
         function(program.scaled)(jnp.ones((3, 3)), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((1j * np.ones(3), 1), r"w: expected \[n\]f32, got an array of complex"),
+        ((np.ones(3), [1]), r"k: expected i8, got an array of shape \(1,\)"),
+        ((np.ones(3), 1.5), r"k: expected i8, got 1\.5; use \.astype\(jnp\.int8\)"),
+        ((np.ones(3), 128), r"k: expected i8, got 128, which does not fit"),
+        ((None, 1), r"w: expected \[n\]f32, got None"),
+        (("a", 1), r"w: expected \[n\]f32, got 'a'"),
+        ((np.ones(2), 1), r"v: dimension 0 must be 2 \(n, from argument w\), got 3"),
+    ],
+)
+def test_wrong_arguments_are_located(given: tuple[Any, ...], message: str) -> None:
+    """Where the call is, and not in the middle of what JAX runs."""
+    program = minifut.compile(
+        "entry f [n] (w: [n]f32) (k: i8) (v: [n]f32): f32 =\n"
+        "  f32.i8 k * f32.sum (map2 (+) v w)",
+        backend="interpreter",
+    )
+    f = minifut.jax.function(program.f)
+    assert f(range(3), 2, jnp.ones(3)) == 12
+    for call in (lambda v: f(*given, v), jax.jit(lambda v: f(*given, v))):
+        with pytest.raises(minifut.ArgumentError, match=f"f: argument {message}"):
+            call(jnp.ones(3))
+
+
+def test_only_entry_points_become_functions(program: minifut.Program) -> None:
+    with pytest.raises(minifut.UsageError, match=r"got a program; give one .* prog\.l"):
+        minifut.jax.function(program)  # type: ignore[arg-type]
+    with pytest.raises(minifut.ArgumentError, match="device is an option of calls"):
+        minifut.jax.function(program.scaled)(jnp.ones(3), 1, device=True)
+    signature = inspect.signature(minifut.jax.function(program.scaled))
+    assert list(signature.parameters) == ["x", "s"]
 
 
 @pytest.mark.parametrize("second", [jax.grad, jax.jacfwd])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -300,8 +301,9 @@ def test_functions_are_pickled(program: minifut.Program) -> None:
 @pytest.mark.parametrize(
     ("tensor", "advice"),
     [
-        (torch.ones(3, dtype=torch.bfloat16), r"torch\.bfloat16 .*use \.float\(\)"),
-        (torch.eye(3).to_sparse()[0], r"Sparse.*use .*\.to_dense\(\)"),
+        (torch.ones(3, dtype=torch.bfloat16), r"x: .*BFloat16; use \.to\(torch"),
+        (torch.eye(3).to_sparse()[0], r"x: .*Sparse.* Use .*\.to_dense\(\)"),
+        (torch.ones(3, requires_grad=True), r"x: .*f64"),
     ],
 )
 def test_tensors_that_numpy_cannot_view(
@@ -313,8 +315,19 @@ def test_tensors_that_numpy_cannot_view(
 
 def test_tensors_elsewhere_are_refused(program: minifut.Program) -> None:
     x = torch.ones(3, dtype=torch.float64, device="meta")
-    with pytest.raises(minifut.ArgumentError, match=r"a tensor on meta.*\.cpu\(\)"):
+    with pytest.raises(minifut.ArgumentError, match=r"x: .*meta.*\.cpu\(\)"):
         minifut.torch.function(program.scaled)(x, 2.0)
+
+
+def test_only_entry_points_become_functions(program: minifut.Program) -> None:
+    with pytest.raises(minifut.UsageError, match=r"got a program; give one .* prog\."):
+        minifut.torch.function(program)  # type: ignore[arg-type]
+    with pytest.raises(minifut.UsageError, match="takes an entry point, got 3"):
+        minifut.torch.function(3)  # type: ignore[arg-type]
+    scaled = minifut.torch.function(program.scaled)
+    with pytest.raises(minifut.ArgumentError, match="device is an option of calls"):
+        scaled(torch.ones(3), 1, device=True)
+    assert list(inspect.signature(scaled).parameters) == ["x", "s"]
 
 
 @pytest.mark.device
@@ -323,3 +336,15 @@ def test_tensors_of_other_types_are_refused_in_torchs_words() -> None:
     for type_ in (torch.float64, torch.bfloat16, torch.int32):
         with pytest.raises(minifut.ArgumentError, match=r"use \.to\(torch\.float32\)"):
             prog.f(torch.ones(3, dtype=type_))
+        with pytest.raises(minifut.ArgumentError, match=r"^f: .*use \.to\(torch\.flo"):
+            given = torch.ones(3, dtype=type_)
+            if given.is_floating_point():
+                given.requires_grad_()
+            minifut.torch.function(prog.f)(given)
+
+
+def test_wrong_records_are_told_with_their_entry_point() -> None:
+    source = "entry g (r: {a: f32, b: f32}): f32 = r.a * r.b"
+    program = minifut.compile(source, backend="interpreter")
+    with pytest.raises(minifut.ArgumentError, match=r"^g: argument r: .* without b"):
+        minifut.torch.function(program.g)({"a": torch.ones(())})
