@@ -1,7 +1,8 @@
 """`minifut wheel`: an installable package of a program.
 
     prog.fut  -->  prog-0.1.0-py3-none-any.whl
-                     prog/__init__.py     the generated module
+                     prog/__init__.py     its program, and nothing else
+                     prog/generated.py    the generated module
                      prog/__init__.pyi    types of its entry points
                      prog/py.typed
 
@@ -33,6 +34,20 @@ VERSION = re.compile(r"[0-9]+(\.[0-9]+)*((a|b|rc)[0-9]+)?(\.post[0-9]+)?(\.dev[0
 """versions of the packaging specification, in their normal form"""
 OLDEST = (1980, 1, 1, 0, 0, 0)
 """the time of all files, so that equal programs give equal wheels"""
+
+PACKAGE = """\
+\"""{name}, compiled by minifut.
+
+    from {name} import program
+    loaded = program.load()      # its entry points: help(loaded), dir(loaded)
+\"""
+
+from .generated import program
+
+__all__ = ["program"]
+"""
+"""host functions of a module, which have the names of entry points, take other
+arguments"""
 
 
 @click.command("wheel")
@@ -69,7 +84,8 @@ def command(
     core = stages.to_core(checked)
     text = stages.to_host_module(stages.to_kernels(core), schedule, name)
     files = {
-        f"{name}/__init__.py": text,
+        f"{name}/__init__.py": PACKAGE.format(name=name),
+        f"{name}/generated.py": text,
         f"{name}/__init__.pyi": stub_text(core, compiler.documentation_of(checked)),
         f"{name}/py.typed": "",
     }

@@ -19,6 +19,11 @@ import sys
 import numpy as np
 from prog import program
 print(program.load().main(np.arange(5, dtype=np.int32)))
+print(program.load().main(xs=np.arange(3, dtype=np.int32), device=False))
+try:
+    from prog import main
+except ImportError as error:
+    print(error)
 print([m for m in sys.modules if m.startswith(("minifut.frontend", "minifut.passes"))])
 """
 
@@ -49,7 +54,10 @@ def test_a_wheel_is_installed_and_runs_without_the_compiler(tmp_path: Path) -> N
         text=True,
         check=True,
     )
-    assert done.stdout.split("\n")[:2] == ["10", "[]"]
+    lines = done.stdout.split("\n")
+    assert lines[:2] == ["10", "3"]
+    assert lines[2].startswith("cannot import name 'main' from 'prog'")
+    assert lines[3] == "[]"
 
 
 def test_equal_programs_give_equal_wheels(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from minifut.opencl.runtime.direct import direct_call
 from minifut.opencl.runtime.entry import Converter, unknown_entry
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.kernels import Launcher
+from minifut.opencl.runtime.loaded_entry import NOT_PICKLED, LoadedEntry
 from minifut.opencl.runtime.parameters import (
     LOCAL_MEMORY,
     changed_parameters,
@@ -40,8 +41,21 @@ from minifut.opencl.runtime.watch import (
 )
 
 
+class NotLoaded:
+    """What is loaded first, before entry points are called."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "entries":
+            raise AttributeError(name)
+        if any(entry.name == name for entry in self.entries):
+            raise AttributeError(f"load the program first: program.load().{name}(..)")
+        raise AttributeError(f"a program that is to be loaded has no '{name}'")
+
+
 @immutable
-class Program:
+class Program(NotLoaded):
     """Kernels and host functions of one schedule, with what names them."""
 
     name: str
@@ -73,7 +87,7 @@ class Program:
 
 
 @immutable
-class Schedules:
+class Schedules(NotLoaded):
     """One program lowered in both ways; the kind of the device decides on loading."""
 
     cpu: Program
@@ -131,19 +145,34 @@ class Instance:
             entry.name: _callable(self.run, session, program.name, entry)
             for entry in program.entries
         }
+        """calls with arguments in order"""
+        self._points = {
+            entry.name: LoadedEntry(entry, self.entries[entry.name])
+            for entry in program.entries
+        }
 
-    def __getattr__(self, name: str) -> Callable[..., Any]:
-        if name.startswith("_") or "entries" not in self.__dict__:
+    def __getattr__(self, name: str) -> LoadedEntry:
+        if name.startswith("_") or "_points" not in self.__dict__:
             raise AttributeError(name)
-        if name in self.entries:
-            return self.entries[name]
+        if name in self._points:
+            return self._points[name]
         raise AttributeError(str(unknown_entry(name, list(self.entries))))
 
-    def entry(self, name: str) -> Callable[..., Any]:
+    def entry(self, name: str) -> LoadedEntry:
         """The entry point of that name; UsageError if there is none."""
-        if name not in self.entries:
+        if name not in self._points:
             raise unknown_entry(name, list(self.entries))
-        return self.entries[name]
+        return self._points[name]
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._points})
+
+    def __repr__(self) -> str:
+        names = ", ".join(self._points)
+        return f"<minifut program on {self.session.device}: {names}>"
+
+    def __reduce__(self) -> Any:
+        raise TypeError(NOT_PICKLED)
 
     def to_device(self, array: np.ndarray) -> Any:
         """An array with the same elements in the device's memory."""
