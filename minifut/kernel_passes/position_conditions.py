@@ -123,6 +123,8 @@ class PositionConditions:
             return None
         if left.type == right.type == UNSIGNED:
             return self._below(left, right, name, truth)
+        if self.superset and not truth and (found := self._outside(left, right, name)):
+            return found
         name = name if truth else OPPOSITE[name]
         if name == "ne":  # two ranges, and nothing to gain
             return None
@@ -170,6 +172,16 @@ class PositionConditions:
         ]
         known = [ranges for ranges in sides if ranges is not None]
         return union(known) if len(known) == len(sides) else None
+
+    def _outside(
+        self, left: kc.Expression, right: kc.Expression, name: str
+    ) -> PositionRanges | None:
+        """Where the partner of a position is not below a limit, or not from 0 on."""
+        if name == "lt":
+            return self._partners(self.indices.defined(left), right)
+        if name == "le" and isinstance(left, kc.Literal) and int(left.value) == 0:
+            return self._partners(self.indices.defined(right), long_literal(FAR))
+        return None
 
     def _partners(
         self, index: kc.Expression, limit: kc.Expression

@@ -8,30 +8,39 @@ The quotient by w is the same, and the remainder grows by one, for the points be
 two multiples of w. For a power of two s the same is so of bits: of i & s, i | s and
 i ^ s, which pair the elements of sorting networks and butterflies. So each block of
 points reads and writes contiguous elements, without divisions, and branches on the
-quotient or the bit are those of a block. The period is known when the kernel runs: if
-it is short, or bits are those of no power of two, the loop stays as it was.
+quotient or the bit are those of a block. Other bits of the index, as i & t or
+(i >> k) & 1, are the same in all of a block that is no longer than their value, and
+blocks become so short. The period is known when the kernel runs: if it is short, or
+bits are those of no power of two, the loop stays as it was.
 
-Where the device gathers slowly, blocks are shorter, and bits that are shorter still are
-constants of loops over vectors (`vectorise.permutations`): of s = 1, 2 and 4, one each.
+Where the device gathers slowly, blocks are shorter. Those of bits are then explicit
+vectors: partners are in another vector, or for s = 1, 2 and 4, a loop each, in the same
+one (`vectorise.permutations`).
 
 Source: Allen, Kennedy, "Optimizing Compilers for Modern Architectures" (2001), 9.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.kernels import Parameter
-from minifut.ir.node import replace
-from minifut.ir.scalars import operator
+from minifut.ir.node import immutable, replace
+from minifut.ir.scalars import Operator, operator
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.position_ranges import FAR, PositionIndices, all_of
+from minifut.kernel_passes.position_ranges import (
+    FAR,
+    PositionIndices,
+    all_of,
+    extreme,
+)
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import QUOTIENTS, RESTS
@@ -51,6 +60,12 @@ SHORTEST = Parameter(
     "points of a block between multiples of a period; if there may be 8, partners at a "
     "distance below it are lanes of a vector",
 )
+BELOW = {
+    ("lt", "xor"): True, ("le", "xor"): True, ("gt", "xor"): False,
+    ("ge", "xor"): False, ("lt", "or"): True, ("ge", "or"): False,
+}  # fmt: skip
+"""comparisons of an index with a partner, and whether they say that its bit is 0"""
+SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
 LARGEST = 200
 """nodes of a body that is duplicated"""
 
@@ -116,8 +131,19 @@ def strip_mine_by_period(
     return tuple(made)
 
 
+@immutable
+class _BitTest:
+    """An expression that is a bit of the index, of the value `mask`, which is in terms
+    of what there is before the loop; `of` is it at another index."""
+
+    node: kc.Operation
+    mask: kc.Expression
+    of: Callable[[kc.Expression], kc.Expression]
+
+
 class _PeriodicBody(PositionIndices):
-    """The body of a loop over points, and the period of its indices."""
+    """The body of a loop over points, and the period of its indices. If that is one of
+    bits, `tests` are other bits."""
 
     def __init__(self, loop: kc.For) -> None:
         super().__init__(loop)
@@ -130,6 +156,30 @@ class _PeriodicBody(PositionIndices):
             if self.period is None and not short and node.operator.name != "and":
                 self.period = length
         self.operators = {n.operator.name for n in found if self.has_period(n)}
+        self.tests: list[_BitTest] = []
+        if self.period is not None and self.operators <= set(BITS):
+            others = (n for n in found if not self.has_period(n))
+            self.tests = [test for test in map(self.bit_test, others) if test]
+
+    def bit_test(self, node: kc.Operation) -> _BitTest | None:
+        """`i & t` or `(i >> k) & c`, with a power of two c."""
+        if node.operator.name != "and" or node.type != kc.LONG:
+            return None
+        for place, operand in enumerate(node.operands):
+            other = node.operands[1 - place]
+            if self.offset(operand) == 0 and (mask := self.uniform(other)):
+                return _BitTest(node, mask, partial(kc.Expression.__and__, mask))
+            match other, self.defined(operand):
+                case kc.Literal(int(bit)), kc.Operation(shift, (shifted, count)) if (
+                    shift.name == "shr"
+                    and 0 < bit < LEAST
+                    and not bit & (bit - 1)
+                    and self.offset(shifted) == 0
+                    and (places := self.uniform(count))
+                ):
+                    mask = kc.Operation(operator("shl", I64), (other, places), kc.LONG)
+                    return _BitTest(node, mask, partial(_shifted, shift, places, bit))
+        return None
 
     def period_of(self, node: kc.Operation) -> kc.Expression | None:
         """What the index is divided by or combined with, in terms of what there is
@@ -149,77 +199,125 @@ class _PeriodicBody(PositionIndices):
         length = self.period_of(node)
         return length is not None and alpha_equal(length, self.period)
 
-    def in_block(self, node: Any, values: Mapping[str, kc.Expression]) -> Any:
-        """The same in a block of points, with the values of operators there."""
+    def is_below(self, node: object) -> bool | None:
+        """Whether this compares the index with a partner of it, such that the result is
+        whether the bit of the period is 0, or whether it is 1; None of others."""
+        if not isinstance(node, kc.Operation) or node.operator.name not in SWAPPED:
+            return None
+        name, (left, right) = node.operator.name, node.operands
+        if left.type != kc.LONG:
+            return None
+        if self.offset(left) != 0:
+            name, left, right = SWAPPED[name], right, left
+        partner = self.defined(right)
+        if not isinstance(partner, kc.Operation) or not self.has_period(partner):
+            return None
+        return (
+            BELOW.get((name, partner.operator.name)) if self.offset(left) == 0 else None
+        )
+
+    def in_block(
+        self,
+        node: Any,
+        values: Mapping[str, kc.Expression],
+        bits: Sequence[kc.Expression] = (),
+    ) -> Any:
+        """The same in a block of points, with the values of operators and tests
+        there."""
         if self.has_period(node):
             return values[node.operator.name]
-        return map_children(node, lambda child: self.in_block(child, values))
+        if (lacks_bit := self.is_below(node)) is not None:
+            unset = values["and"].equals(0)
+            return unset if lacks_bit else kc.Call("!", (unset,), kc.TRUTH)
+        for test, bit in zip(self.tests, bits, strict=False):
+            if node is test.node:
+                return bit
+        return map_children(node, lambda child: self.in_block(child, values, bits))
+
+
+def _shifted(
+    shift: Operator, places: kc.Expression, bit: int, at: kc.Expression
+) -> kc.Expression:
+    return kc.Operation(shift, (at, places), kc.LONG) & bit
 
 
 def _emit_blocks(
-    k: CodeBuilder, loop: kc.For, body: _PeriodicBody, length: kc.Expression
+    k: CodeBuilder, loop: kc.For, body: _PeriodicBody, period: kc.Expression
 ) -> None:
     """The loop over blocks, or the one over points if the period is short."""
     zero = kc.Literal(0, kc.LONG)
-    start, period = k.named(loop.start, "start"), k.named(length, "period")
+    start, period = k.named(loop.start, "start"), k.named(period, "period")
+    others = dict.fromkeys(test.mask for test in body.tests)
+    masks = [k.named(mask, "mask") for mask in others]
+    length = k.named(extreme("min", [period, *masks]), "length")
     shortest = k.build_constant(SHORTEST)
-    fits = [period >= shortest, period <= FAR]
+    bits = bool(body.operators & set(BITS))
+    powers = [(each & (each - 1)).equals(zero) for each in (period, *masks) if bits]
+    plain = replace(loop, points=False)
+    paired: kc.Block | None = None
+    if loop.parallel and body.operators <= set(BITS):
+        paired = _emit_pairs(k, plain, body, (start, period, length), powers)
+    fits = [length >= (LEAST if paired else shortest), period <= FAR, *powers]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
-    bits = bool(body.operators & set(BITS))
-    if bits:
-        fits.append((period & (period - 1)).equals(zero))
     with k.branch(all_of(fits)):
         at = k.declare("at", start)
-        row = k.declare("row", start // period)
+        row = k.declare("row", start // length)
         with k.while_loop(at < loop.bound):
-            base = k.declare("base", row * period)
-            end = k.declare("end", kc.Call("min", (base + period, loop.bound), kc.LONG))
+            base = k.declare("base", row * length)
+            end = k.declare("end", kc.Call("min", (base + length, loop.bound), kc.LONG))
             bit = k.declare("bit", base & period) if bits else zero
+            tested = [k.declare("tested", test.of(base)) for test in body.tests]
             rest = k.variable("rest", kc.LONG)
-            here, absent = loop.variable, period - bit
-            pairs = {"and": bit, "or": here + absent, "xor": here + (absent - bit)}
             whole = dict.fromkeys(QUOTIENTS, row) | dict.fromkeys(RESTS, rest)
-            statements = (
-                body.in_block(s, {**pairs, **whole}) for s in loop.body.statements
-            )
-            block = kc.Block((kc.Declare(here, base + rest), *statements))
+            values = {**_partners(loop.variable, bit, period), **whole}
+            statements = body.in_block(loop.body, values, tested).statements
+            block = kc.Block((kc.Declare(loop.variable, base + rest), *statements))
             ends = {"start": at - base, "bound": end - base}
             k.emit(replace(loop, variable=rest, body=block, **ends))
             k.assign(at, end)
             k.assign(row, row + 1)
-    plain = replace(loop, points=False)
     with k.otherwise():
-        paired = _emit_pairs(k, plain, body, start, period) if bits else None
         if paired is None:
             k.emit(plain)
         else:
             k.emit(kc.StaticIf(shortest <= LANES, paired, kc.Block((plain,))))
 
 
+def _partners(
+    index: kc.Variable, bit: kc.Expression, period: kc.Expression
+) -> dict[str, kc.Expression]:
+    """What an index is combined with its period, of which it has that bit."""
+    absent = period - bit
+    return {"and": bit, "or": index + absent, "xor": index + (absent - bit)}
+
+
 def _emit_pairs(
     k: CodeBuilder,
     loop: kc.For,
     body: _PeriodicBody,
-    start: kc.Expression,
-    period: kc.Expression,
+    given: tuple[kc.Expression, kc.Expression, kc.Expression],
+    powers: Sequence[kc.Expression],
 ) -> kc.Block | None:
     """Vectors of points, the first of which is a multiple of the lanes, if the period
-    is a power of two below that; points one by one before and behind them. None if
-    points have no vectors."""
-    if not loop.parallel or not body.operators <= set(BITS):
-        return None
-    distances = [1 << n for n in range(LANES.bit_length() - 1)]
+    is a power of two; points one by one before and behind them. Below the lanes,
+    partners are in one vector, else in two. None if points have no vectors."""
+    start, period, length = given
+    cases: list[tuple[kc.Expression, int | kc.Expression]] = [
+        (period.equals(1 << n), 1 << n) for n in range(LANES.bit_length() - 1)
+    ]
+    cases.append((period >= LANES, period))
     with k.nested() as made:
         low, high = k.declare("low", start), k.declare("high", start)
-        short = (start >= 0) & (period > 0) & (period < LANES)
-        with k.branch(short & (period & (period - 1)).equals(0)):
+        short = (period < LANES) | (length >= LANES)
+        fits = [start >= 0, period > 0, period <= FAR, short, *powers]
+        with k.branch(all_of(fits)):
             up = (start + (LANES - 1)) // LANES * LANES
             k.assign(low, kc.Call("min", (up, loop.bound), kc.LONG))
             down = loop.bound // LANES * LANES
             k.assign(high, kc.Call("max", (low, down), kc.LONG))
-            for distance in distances:
-                with k.branch(period.equals(distance)):
+            for case, distance in cases:
+                with k.branch(case):
                     emitted = _emit_vectors(k, loop, body, (low, high), distance)
                 if not emitted:
                     return None
@@ -237,21 +335,27 @@ def _emit_vectors(
     loop: kc.For,
     body: _PeriodicBody,
     ends: tuple[kc.Expression, kc.Expression],
-    distance: int,
+    distance: int | kc.Expression,
 ) -> bool:
-    """Vectors of points that are combined with a constant; False if there are none."""
-    constant = kc.Literal(distance, kc.LONG)
-    values = {
-        name: kc.Operation(operator(name, I64), (loop.variable, constant), kc.LONG)
-        for name in BITS
-    }
-    statements = [body.in_block(s, values) for s in loop.body.statements]
+    """Vectors of points that are combined with a distance, a constant if it is below
+    the lanes; False if there are none."""
+    index = loop.variable
     low, high = ends
     with k.loop("block", high, low, LANES) as block:
-        at = (block, 1)
+        if isinstance(distance, int):
+            operands = index, kc.Literal(distance, kc.LONG)
+            values: dict[str, kc.Expression] = {
+                name: kc.Operation(operator(name, I64), operands, kc.LONG)
+                for name in BITS
+            }
+            tested = []
+        else:
+            values = _partners(index, k.declare("bit", block & distance), distance)
+            tested = [k.declare("tested", test.of(block)) for test in body.tests]
+        statements = body.in_block(loop.body, values, tested).statements
         try:
             made = vectorise(
-                k, statements, loop.variable, at, LANES, rows=[], aligned=True
+                k, statements, index, (block, 1), LANES, rows=[], aligned=True
             )
         except NotVectorisable:
             return False

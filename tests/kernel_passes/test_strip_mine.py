@@ -28,6 +28,26 @@ PROGRAMS = {
     "partner": "tabulate n (\\i -> xs[i ^ w])",
     "pair": """tabulate n (\\i ->
         if i & w == 0 then i64.min xs[i] xs[i | w] else i64.max xs[i] xs[i ^ w])""",
+    "pair by another bit": """tabulate n (\\i ->
+        let (a, b) = (xs[i], xs[i ^ w])
+        in if (i & v == 0) == (i & w == 0) then i64.min a b else i64.max a b)""",
+    "pair by a shifted bit": """tabulate n (\\i ->
+        let (a, b) = (xs[i], xs[i ^ w])
+        let up = (i >> v) & 2 == 0
+        in if i & w == 0 then if up == (a <= b) then a else b
+           else if up == (b <= a) then a else b)""",
+    "pair by order": """tabulate n (\\i ->
+        let l = i ^ w
+        in if (i & v == 0) == (i < l) then i64.min xs[i] xs[l] else i64.max xs[i] xs[l])""",
+    "pair in branches": """tabulate n (\\i ->
+        let l = i ^ w
+        in if l > i then if i & v == 0 then i64.min xs[i] xs[l] else xs[l] - xs[i]
+           else if i & v == 0 then i64.max xs[i] xs[l] else xs[i])""",
+    "orders": """tabulate n (\\i ->
+        i64.bool (i <= i ^ w) + 2 * i64.bool ((i | w) > i) + 4 * i64.bool (i >= i | w)
+        + 8 * i64.bool (i ^ w < i) + 16 * i64.bool ((i | w) <= i) + xs[i ^ w])""",
+    "bits and their values": """tabulate n (\\i ->
+        xs[i ^ w] * ((i >> v) & 4) + (i & v) + ((i >> v) & 3))""",
     "bit": "tabulate n (\\i -> if i & w == 0 then xs[i] else v * (i | w))",
     "two periods": "tabulate n (\\i -> xs[i % w] + xs[i ^ v] - i / w * v)",
     "inner": "flatten (tabulate_2d 3 n (\\k i -> xs[i % w] * k + i / w))",
@@ -35,6 +55,7 @@ PROGRAMS = {
     "many": "tabulate (n * 70) (\\i -> i % w * v + i / w)",
 }
 PERIODS = [(32, 64), (64, 33), (33, 128), (40, 32), (31, 8), (1, 0), (4096, 40)]
+SHORT = [(8, 16), (16, 8), (4, 64), (8, 3), (2, 0), (64, 4), (1, 62), (8, 63)]
 ODD = [(0, 32), (-32, 32), (96, -64), (1 << 62, 32), (-(1 << 63), 1 << 60)]
 
 
@@ -46,7 +67,7 @@ def test_results_are_those_of_the_interpreter(name: str) -> None:
     program = minifut.compile(text)
     for n in (0, 1, 128, 150):
         xs = np.arange(n, dtype=np.int64) * 5 - 7
-        for periods in (*PERIODS, *ODD, (n, n - 1)):
+        for periods in (*PERIODS, *SHORT, *ODD, (n, n - 1)):
             given: list[Any] = [*map(np.int64, periods), xs]
             try:
                 wanted = run(core, "main", given)

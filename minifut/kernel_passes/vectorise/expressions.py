@@ -30,6 +30,7 @@ from minifut.kernel_passes.vectorise.permutations import (
     OwnBlock,
     combined_numbers,
     load_partners,
+    shifted_numbers,
 )
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import varies
@@ -89,6 +90,8 @@ class ExpressionVectoriser(VectorOperations):
         if found is not None:
             return self.integers(*found)
         if (numbers := combined_numbers(exp, self)) is not None:
+            return numbers
+        if (numbers := shifted_numbers(exp, self)) is not None:
             return numbers
         match exp:
             case kc.Variable() | kc.Register():

@@ -5,7 +5,8 @@
 Where the number of the first lane is a multiple of the lanes, `i ^ d`, `i | d` and
 `i & d` with a constant d below it combine the number of the lane alone. So partners in
 butterflies and sorting networks are in the vector of the lanes' own elements, which is
-there if all points read those.
+there if all points read those. Shifted to the right, such numbers are those of the
+first lane joined with those of the lane alone, which no iteration changes.
 
 Source: Hacker's Delight, 7-6 (Warren, 2012), the exchange of bits of an index.
 """
@@ -70,9 +71,7 @@ def combined_number(
             return None
     if name not in COMBINED or not 0 < value < lanes.width or value & (value - 1):
         return None
-    found = affine(left, lanes.affine, lanes.varying)
-    same = found is not None and found[1] == 1 and alpha_equal(found[0], block.first)
-    return (name, value) if same else None
+    return (name, value) if _is_number(left, lanes) else None
 
 
 def combined_numbers(
@@ -87,6 +86,34 @@ def combined_numbers(
         lambda n: kc.Literal(COMBINED[name](n, value), kc.LONG), kc.LONG.scalar
     )
     return numbers if name == "and" else lanes.broadcast(block.first) + numbers
+
+
+def shifted_numbers(
+    exp: kc.Expression, lanes: ExpressionVectoriser
+) -> kc.Expression | None:
+    """The numbers of lanes, shifted to the right by as much in all of them: numbers
+    without a common bit keep none when they are shifted."""
+    block = lanes.own_block
+    match exp:
+        case kc.Operation(operator, (left, right), kc.LONG) if operator.name == "shr":
+            if block is None or lanes.varies(right) or not _is_number(left, lanes):
+                return None
+            first = kc.Operation(operator, (block.first, right), kc.LONG)
+            alone = lanes.each(lambda n: kc.Literal(n, kc.LONG), kc.LONG.scalar)
+            return lanes.broadcast(first) | lanes.operation(operator, [alone, right])
+    return None
+
+
+def _is_number(exp: kc.Expression, lanes: ExpressionVectoriser) -> bool:
+    """Whether an expression is the number of the lane."""
+    found = affine(exp, lanes.affine, lanes.varying)
+    block = lanes.own_block
+    return (
+        found is not None
+        and block is not None
+        and found[1] == 1
+        and alpha_equal(found[0], block.first)
+    )
 
 
 @rule(label="asVector", paper=LIFT)
@@ -130,12 +157,15 @@ def load_partners(
     if not isinstance(load, kc.Load):
         return None
     found, block = combined_number(load.index, lanes), lanes.own_block
-    if block is None or found is None or found[0] == "and":
+    plain = found is None and _is_number(load.index, lanes)
+    if block is None or not (plain or (found and found[0] != "and")):
         return Declined("lanes do not combine their numbers with a constant")
     if load.memory not in block.read:
         return Declined("not all points read their own elements")
     type_ = kc.VectorType(stored_type(load.memory), lanes.width)
     own = kc.Load(load.memory, block.first, type_)
+    if found is None:
+        return own
     return kc.Call(partners(*found, lanes.width, lane_bits(type_)), (own,), type_)
 
 
@@ -143,13 +173,19 @@ def own_block(statements: Sequence[kc.Statement], index: Name, at: Affine) -> Ow
     """The points from `at` on, with what all of them read before anything can end
     them."""
     known, varying = {index: at}, frozenset({index})
-    found: set[kc.Memory] = set()
-    for statement in statements:
-        match statement:
-            case kc.Declare(kc.Variable(), kc.Load(memory, place, _)):
-                here = affine(place, known, varying)
-                if here and here[1] == 1 and alpha_equal(here[0], at[0]):
-                    found.add(memory)
-            case _ if any(isinstance(node, ENDS) for node in walk(statement)):
-                break
-    return OwnBlock(at[0], frozenset(found))
+
+    def read(statements: Sequence[kc.Statement]) -> set[kc.Memory]:
+        found: set[kc.Memory] = set()
+        for statement in statements:
+            match statement:
+                case kc.Declare(kc.Variable(), kc.Load(memory, place, _)):
+                    here = affine(place, known, varying)
+                    if here and here[1] == 1 and alpha_equal(here[0], at[0]):
+                        found.add(memory)
+                case _ if any(isinstance(node, ENDS) for node in walk(statement)):
+                    break
+                case kc.Branch(_, then, kc.Block() as otherwise):
+                    found |= read(then.statements) & read(otherwise.statements)
+        return found
+
+    return OwnBlock(at[0], frozenset(read(statements)))
