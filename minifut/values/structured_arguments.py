@@ -125,8 +125,35 @@ def _columns(
     ]
     if not opened:
         return [(Blank((0,) * depth), path)] * type_.count
-    columns = zip(*opened, strict=True)
-    return [(_column([value for value, _ in column]), path) for column in columns]
+    columns: Leaves = []
+    for column in zip(*opened, strict=True):
+        values = [value for value, _ in column]
+        if not _are_alike(values):
+            hint = "; rows of different lengths must be padded"
+            raise WrongValue(path, "rows of equal lengths", list(rows), hint)
+        columns.append((_column(values), _common_path(column, path)))
+    return columns
+
+
+def _are_alike(values: list[Any]) -> bool:
+    """Whether the sizes that are known of blank values are those of all."""
+    blank = [value.outer for value in values if isinstance(value, Blank)]
+    known = max(blank, key=len, default=())
+    if known and len(blank) < len(values):
+        there = next(value for value in values if not isinstance(value, Blank))
+        try:
+            known = np.shape(there)
+        except ValueError:  # rows of different lengths inside
+            return False
+    return all(outer == known[: len(outer)] for outer in blank)
+
+
+def _common_path(column: Sequence[tuple[Any, str]], path: str) -> str:
+    """The place of a leaf of all elements: `p.x` of p[0].x, p[1].x, .."""
+    for number, (value, own) in enumerate(column):
+        if not isinstance(value, Blank):
+            return path + own.removeprefix(f"{path}[{number}]")
+    return path
 
 
 def _column(values: list[Any]) -> Any:
@@ -134,7 +161,7 @@ def _column(values: list[Any]) -> Any:
     if len(there) == len(values):
         return values
     if not there:
-        return Blank((len(values), *values[0].outer))
+        return Blank((len(values), *max((v.outer for v in values), key=len)))
     blank = np.zeros_like(np.asarray(there[0]))[()]
     return [blank if isinstance(value, Blank) else value for value in values]
 

@@ -185,6 +185,10 @@ def test_fields_stay_on_the_device() -> None:
         ("next", Variant("circl", 1.0), "did you mean 'circle'"),
         ("next", 1.0, r'write minifut.Variant\("circle", ..\)'),
         ("flip", np.zeros(2), "a list of Variants"),
+        ("flip", [Variant("c"), Variant("b", 1.5)], r"\bss?\b.*i32"),
+        ("total", [{"x": 1, "y": 2}, {"x": 1, "y": 2.5}], r"\bvs\b.*i32"),
+        ("grid_sum", [[{"x": 1, "y": 2}], []], "argument g: expected rows of equal le"),
+        ("grid_sum", [[], [{"x": 1, "y": 2}]], "argument g: .* must be padded"),
     ],
 )
 def test_wrong_values(
@@ -192,6 +196,39 @@ def test_wrong_values(
 ) -> None:
     with pytest.raises(minifut.ArgumentError, match=words):
         program[name](given)
+
+
+def test_rows_of_different_lengths() -> None:
+    """Also where the elements of some rows have nothing there."""
+    source = """
+      entry deep [n][m][k] (g: [n][m][k]{x: f32, y: i32}) = (n, m, k)
+      entry sums [n][m] (s: [n][m](#a i32 | #b f32)): [n][m]bool =
+        map (map (\\c -> match c case #a _ -> true case #b _ -> false)) s
+    """
+    program = minifut.compile(source, backend="interpreter")
+    e, a, b = {"x": 1, "y": 2}, Variant("a", 1), Variant("b", 1)
+    assert program.deep([[[e]], [[e]]]) == (2, 1, 1)
+    assert program.deep([[[]], [[]]]) == (2, 1, 0)
+    assert program.deep([[], []]) == (2, 0, 0)
+    assert program.sums([[a, b], [b, b]]).tolist() == [[True, False], [False] * 2]
+    for ragged in ([[[e], []], [[e], [e]]], [[[e], [e]], []], [[[]], []]):
+        with pytest.raises(minifut.ArgumentError, match="rows of equal lengths"):
+            program.deep(ragged)
+    for ragged in ([[a], []], [[a], [a, b]], [[b], [a, a]]):
+        with pytest.raises(minifut.ArgumentError, match="equal lengths|regular array"):
+            program.sums(ragged)
+
+
+@pytest.mark.device
+def test_fields_of_elements_are_located() -> None:
+    program = minifut.compile(SOURCE)
+    elements = [{"x": 1, "y": 2}, {"x": 1, "y": 2.5}]
+    with pytest.raises(
+        minifut.ArgumentError, match=r"argument vs\.y: expected \[\]i32"
+    ):
+        program.total(elements)
+    with pytest.raises(minifut.ArgumentError, match=r"argument ss\.#b\.0: expected"):
+        program.flip([Variant("c"), Variant("b", 1.5)])
 
 
 # --- random types ---------------------------------------------------------------------
