@@ -16,6 +16,7 @@ from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.check_loops_first import check_loops_first
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
+from minifut.passes.drop_covered_fills import drop_covered_fills
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
 from minifut.passes.fold_rows_of_views import fold_rows_of_views
 from minifut.passes.fuse_scans import fuse_scans
@@ -141,6 +142,11 @@ TILE = _on_kernels(
     tile,
     "offer versions of kernels whose groups work on tiles",
 )
+DROP_COVERED_FILLS = _on_kernels(
+    "drop-covered-fills",
+    drop_covered_fills,
+    "leave arrays unfilled of which a map writes all elements",
+)
 PLACE_RESULTS = _on_kernels(
     "place-results",
     place_results,
@@ -223,6 +229,8 @@ DEFAULT: tuple[Pass, ...] = (
     SIMPLIFY_KERNELS,
     # while the reductions in threads are still seen as such
     TILE,
+    # when scatters are fused with all that they write
+    DROP_COVERED_FILLS,
     # after all versions were made
     PLACE_RESULTS,
     # what flattening left inside threads
