@@ -208,6 +208,8 @@ class Facts:
         self.put(self.truths, condition, truth)
         self.put(self.open.changed, condition, self.open.clock)
         exp = self.definition(condition)
+        for part, holds in meaning.parts_of_branch(exp, truth):
+            self.assume(part, holds, origin)
         if not isinstance(exp, ScalarOp):
             return
         name, operands = exp.operator.name, exp.operands

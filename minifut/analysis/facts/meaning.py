@@ -356,3 +356,15 @@ def _either(parts: list[Form], greatest: bool) -> list[ConditionalForm]:
         )
         cases.append((known, (), part))
     return cases
+
+
+def parts_of_branch(exp: object, truth: bool) -> list[tuple[core.Atom, bool]]:
+    """What holds where a branch has the given truth that one side alone can have: of
+    `a && b`, which is `if a then b else false`, both parts if it is true."""
+    if not isinstance(exp, core.If):
+        return []
+    sides = (True, exp.then.result[0]), (False, exp.otherwise.result[0])
+    for (_, other), (taken, result) in (sides, sides[::-1]):
+        if isinstance(other, Constant) and bool(other.value) != truth:
+            return [(exp.condition, taken), (result, truth)]
+    return []

@@ -76,6 +76,12 @@ SAFE = {
         if m > 0 then (flatten a)[i] else 0)""",
     "branch": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
         let j = if i == 0 then n - 1 else i - 1 in a[j])""",
+    "both": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
+        if i > 0 && a[i - 1] > 0 then a[i - 1] else 0)""",
+    "either": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
+        if i == 0 || a[i - 1] < 0 || i == n - 1 then 0 else a[i - 1] + a[i + 1])""",
+    "both of an element": """entry main [n] (k: i64) (a: [n]f32) = tabulate n (\\i ->
+        if k >= 0 && k < n && a[k] > 0 then a[k] + a[i] else 0)""",
 }
 
 
@@ -97,6 +103,10 @@ UNSAFE = {
     "empty": "entry main [n] (a: [n]f32) = a[n - 1]",
     "other size": """entry main [n] [m] (a: [n]f32) (b: [m]f32) =
         tabulate n (\\i -> b[i])""",
+    "one of two": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
+        if i == 0 || a[i - 1] > 0 then 0 - a[i] + a[i - 1] else 0)""",
+    "neither": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
+        if i > 0 && a[i - 1] > 0 then 0 else a[i - 1])""",
     "negative": "entry main [n] (k: i64) (a: [n]f32) = tabulate k (\\_ -> n)",
 }
 
