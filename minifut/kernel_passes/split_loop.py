@@ -19,14 +19,18 @@ Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.position_ranges import all_of, emit_ranges, used
 from minifut.kernel_passes.position_splits import SplitFinder, weight
+from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 MOST_SPLITS = 3
@@ -248,21 +252,37 @@ def split_block(
     if base is None or not isinstance(position, kc.Variable):
         return None
     points = replace(loop, variable=position, body=kc.Block(body[1:]))
-    finder = SplitFinder(points, context.k)
-    finder.conditions.indices.local.add(loop.variable.name)
-    found = finder.branch()
+    found = decided_in_block(points, base, count, context.k, (loop.variable.name,))
     if found is None:
         return Declined("no branch depends on the position alone")
+    whole, within = found
+    inner = kc.Block((replace(loop, body=kc.Block((first, *within))),))
+    return (kc.Branch(whole, inner, kc.Block((loop,))),)
+
+
+def decided_in_block(
+    points: kc.For,
+    base: kc.Expression,
+    count: int,
+    k: CodeBuilder,
+    local: Collection[Name] = (),
+) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
+    """Whether a branch on the position goes the same way for `count` points from `base`
+    on, and what they do then; None if no branch depends on it alone. Names in `local`
+    are not known before the points."""
+    finder = SplitFinder(points, k)
+    finder.conditions.indices.local.update(local)
+    found = finder.branch()
+    if found is None:
+        return None
     where = found.where
     where.uniform.extend(finder.conditions.assumptions)
-    within = (first, *used(found.inside(points)))
     whole = [
         *where.uniform,
         *(low <= base for low in where.lows),
         *(base + count <= high for high in where.highs),
     ]
-    inner = kc.Block((replace(loop, body=kc.Block(within)),))
-    return (kc.Branch(all_of(whole), inner, kc.Block((loop,))),)
+    return all_of(whole), used(found.inside(points))
 
 
 def split_block_by_loads(

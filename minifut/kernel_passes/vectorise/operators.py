@@ -18,6 +18,7 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import move_up
+from minifut.kernel_passes.split_loop import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.statements import vectorise
@@ -105,9 +106,25 @@ class VectorCode:
 
     def visit(self, at: kc.Expression, step: kc.Operand = 1) -> None:
         """`right` becomes the operands of points: `at` in the first lane, `step` from
-        lane to lane."""
-        with self.k.scope():
-            self._vectorised(self.code.body, (at, step))
+        lane to lane. A branch on the position is tested once for neighbouring ones."""
+        body = self.code.body
+        found = self._decided(at) if step == 1 else None
+        if found is None:
+            with self.k.scope():
+                self._vectorised(body, (at, step))
+            return
+        whole, within = found
+        with self.k.branch(whole):
+            self._vectorised(within, (at, step))
+        with self.k.otherwise():
+            self._vectorised(body, (at, step))
+
+    def _decided(
+        self, at: kc.Expression
+    ) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
+        one, body = kc.Literal(1, kc.LONG), kc.Block(self.code.body)
+        points = kc.For(self.code.index, at, at + self.width, one, body)
+        return decided_in_block(points, at, self.width, self.k)
 
     def save(
         self, at: kc.Expression, change: Callable[[kc.Statement], kc.Statement]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -293,6 +294,11 @@ REDUCTIONS = {
       def main [n] (xs: [n]i32) =
         map (\\y -> reduce i32.max i32.lowest (map (\\x -> loop s = x for i < (y & 3)
           do s * y + i) xs)) xs[0:i64.min 40 n]""",
+    "neighbours": """
+      def main [n] (xs: [n]i32) =
+        let step i = if i == 0 || i == n - 1 then 0 else xs[i + 1] - xs[i - 1]
+        in reduce (\\(a, b) (c, d) -> (i32.min a c, i32.max b d)) (0, 0)
+             (tabulate n (\\i -> let d = step i in (d, d * 2)))""",
 }
 
 
@@ -310,3 +316,12 @@ def test_reductions_in_lanes_agree_with_single_elements(name: str) -> None:
         for other in found[1:]:
             for one, many in zip(found[0], other, strict=True):
                 np.testing.assert_array_equal(one, many)
+
+
+def test_a_branch_on_the_position_is_tested_once_for_a_vector() -> None:
+    source = Source("main.fut", REDUCTIONS["neighbours"])
+    text = to_host_module(to_kernels(to_core(check(source))), "cpu")
+    tested = re.findall(r"if \(.*1L <= at.*\+ 16L\) <= .*\{\n(?:.*;\n)*", text)
+    assert tested
+    for inside in tested:
+        assert "loose_int16 *)(xs + " in inside and ".s0" not in inside
