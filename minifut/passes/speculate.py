@@ -49,7 +49,7 @@ from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 from minifut.rewrite.trace import Trace
 
-LONGEST = 24
+LONGEST = 40
 """statements of a side that is cheaper than a branch that is mispredicted"""
 MOST_ELEMENTS = 8
 """that a side reads"""

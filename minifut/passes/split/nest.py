@@ -4,7 +4,7 @@ r"""Nests of maps that compute scalars, level by level.
 
 Each level has its width, the elements that it takes, and what it computes before the
 next level, or in the end. A level's index is what it takes from `iota`. The innermost
-level may reduce what it computes, too.
+level may reduce what it computes, too, and then those around it what it has reduced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.core import Atom, Copy, Exp, Index, Param, Stm
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Reduce, Screma
 from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.positions import is_zero_based_iota
@@ -37,6 +37,12 @@ class NestLevel:
     parameters: tuple[Param, ...]
     arrays: tuple[Name, ...]
     statements: tuple[Stm, ...]
+    reduces: tuple[Reduce, ...]
+
+    @property
+    def reduced(self) -> int:
+        """How many results, the first ones, are reduced."""
+        return _results_of(self.reduces)
 
     def elements(self, iotas: frozenset[Name]) -> tuple[Stm, ...]:
         """What the parameters are at the position `index`."""
@@ -53,14 +59,12 @@ class NestLevel:
 @dataclass(frozen=True, slots=True, eq=False)
 class ScalarNest:
     """Levels from the outermost inwards; `results` are scalars of these `types`;
-    `iotas` are the arrays 0, 1, ... among what the levels take, `innermost` is the SOAC
-    of the last level."""
+    `iotas` are the arrays 0, 1, ... among what the levels take."""
 
     levels: tuple[NestLevel, ...]
     results: tuple[Atom, ...]
     types: tuple[ScalarType, ...]
     iotas: frozenset[Name]
-    innermost: Screma
 
     @property
     def widths(self) -> tuple[Size, ...]:
@@ -92,11 +96,16 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         index = indices[0] if indices else names.fresh("i")
         statements = function.body.statements
         inner = _inner_map(statements, function.body.result)
-        deeper = exp.is_map and inner is not None and len(levels) + 1 < DEEPEST
-        kept = statements[:-1] if deeper else statements
-        levels.append(
-            NestLevel(exp.width, index, function.parameters, exp.arrays, kept)
+        deeper = (
+            inner is not None
+            and len(levels) + 1 < DEEPEST
+            and _results_of(exp.reduces) <= _results_of(inner.reduces)
         )
+        kept = statements[:-1] if deeper else statements
+        made = NestLevel(
+            exp.width, index, function.parameters, exp.arrays, kept, exp.reduces
+        )
+        levels.append(made)
         if deeper:
             bound.update(p.name for p in function.parameters)
             bound.update(p.name for s in kept for p in s.pattern)
@@ -106,8 +115,12 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         if len(types) != len(function.results) or not types:
             return None
         result = function.body.result
-        return ScalarNest(tuple(levels), result, types, frozenset(iotas), exp)
+        return ScalarNest(tuple(levels), result, types, frozenset(iotas))
     return None
+
+
+def _results_of(reduces: tuple[Reduce, ...]) -> int:
+    return sum(len(each.neutral) for each in reduces)
 
 
 def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma | None:

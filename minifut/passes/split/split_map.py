@@ -10,8 +10,7 @@ from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
-from minifut.ir.node import replace
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, map_
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
 from minifut.names import Name
@@ -145,13 +144,9 @@ def guarded(build: Builder, nest: ScalarNest, found: Borders) -> core.Exp:
             inner.extend(level.statements)
             result = inner.let_many(exp, ["row"] * len(types))
         function = Lambda((Param(position, I64),), inner.finish(*result), types)
-        exp = map_(level.width, (iotas[depth],), function)
-        reduced = 0
-        if level is nest.levels[-1]:
-            exp = replace(exp, reduces=nest.innermost.reduces)
-            reduced = sum(len(each.neutral) for each in exp.reduces)
-        rows = (array_of(type_, (level.width,)) for type_ in types[reduced:])
-        types = (*types[:reduced], *rows)
+        exp = Screma(level.width, (iotas[depth],), (), level.reduces, function)
+        rows = (array_of(type_, (level.width,)) for type_ in types[level.reduced :])
+        types = (*types[: level.reduced], *rows)
     assert exp is not None
     return rename(exp, build.names)
 

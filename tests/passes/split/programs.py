@@ -71,4 +71,18 @@ PROGRAMS = {
     "radius and cases": """entry main [n] (k: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> a[i64.max 0 (i - k)]
           + (if i + k >= n || i < k then 7 else a[i + k] * a[i - k]))""",
+    "sum of sums": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        let rows = tabulate_2d n n (\\i j ->
+          if i == 0 || j == n - 1 then b[i, j] else b[i, j] * b[i - 1, j + 1])
+        in i64.sum (map (\\row -> i64.sum (map (\\x -> x * x) row)) rows)""",
+    "until little changes": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
+        (loop (b, change, t) = (b, 9, 0) while change > 3 && t <= k do
+           let c = tabulate_2d n n (\\i j ->
+             if i == 0 || i == n - 1 || j == 0 || j == n - 1 then b[i, j]
+             else (b[i - 1, j] + b[i + 1, j] + b[i, j - 1] + b[i, j + 1]) >> 2)
+           let far p q = i64.maximum (map2 (\\x y -> i64.abs (x - y)) p q)
+           in (c, i64.maximum (map2 far b c), t + 1)).0""",
+    "two sums of rows": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        let rows = tabulate_2d n n (\\i j -> if i > 1 then b[i - 2, j] else j)
+        in (i64.sum (map i64.sum rows), map i64.minimum rows)""",
 }

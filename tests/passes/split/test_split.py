@@ -109,6 +109,33 @@ def test_the_device_agrees_on_radii(name: str, schedule: str) -> None:
         assert_same(*results, f"{name}, {radius}")
 
 
+FOLDS = {
+    **{name: PROGRAMS[name] for name in PROGRAMS if "sum" in name or "chang" in name},
+    "labels of neighbours": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
+        (loop (b, change, t) = (b, true, 0) while change && t <= k do
+           let c = tabulate_2d n n (\\i j ->
+             if b[i, j] < 3 then b[i, j] else
+             let l = if i > 0 && b[i - 1, j] > 2 then i64.min b[i, j] b[i - 1, j]
+                     else b[i, j]
+             in if j < n - 1 && b[i, j + 1] > 2 then i64.min l b[i, j + 1] else l)
+           in (c, or (map2 (\\x y -> or (map2 (!=) x y)) b c), t + 1)).0""",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_the_device_agrees_on_folds(name: str, schedule: str) -> None:
+    """Of rows that fill vectors, and of such that do not."""
+    oracle = minifut.compile(FOLDS[name], backend="interpreter").main
+    main = minifut.compile(FOLDS[name], schedule=schedule).main
+    for n in (1, 7, 83):
+        given = arguments(n)
+        wanted, found = oracle(*given), main(*given)
+        pair = (wanted, found) if isinstance(wanted, tuple) else ((wanted,), (found,))
+        assert_same(*pair, f"{name}, {n}")
+
+
 UNTOUCHED = {
     "no condition": "entry main [n] (a: [n]i64) = map (+ 1) a",
     "of values": "entry main [n] (a: [n]i64) = map (\\x -> if x > 3 then x else 3) a",
