@@ -215,7 +215,7 @@ def test_rows_of_different_lengths() -> None:
         with pytest.raises(minifut.ArgumentError, match="rows of equal lengths"):
             program.deep(ragged)
     for ragged in ([[a], []], [[a], [a, b]], [[b], [a, a]]):
-        with pytest.raises(minifut.ArgumentError, match="equal lengths|regular array"):
+        with pytest.raises(minifut.ArgumentError, match=r"equal lengths|regular array"):
             program.sums(ragged)
 
 
