@@ -18,7 +18,7 @@ Loops of scalars stay on the host, between kernels of which they compute sizes. 
 function has nothing else, they are all its work, and one thread does it: the host takes
 1 us for an iteration of four operations, a thread 2 ns, a launch 10 us, or 100 if its
 work is not known, since threads wake for it. So short loops are left to the host, and
-`while` loops, which may be short.
+the first iterations of `while` loops, which may be short (`loop_pieces`).
 
 Source: "Incremental flattening", continued above the outermost map.
 """
@@ -26,7 +26,17 @@ Source: "Incremental flattening", continued above the outermost map.
 from __future__ import annotations
 
 from minifut.analysis.steps import LoopStep, is_of_scalars, step_of
-from minifut.ir.core import Body, Constant, ForLoop, If, Loop, Param, Stm, Trace
+from minifut.ir.core import (
+    Body,
+    Constant,
+    ForLoop,
+    If,
+    Loop,
+    Param,
+    Stm,
+    Trace,
+    WhileLoop,
+)
 from minifut.ir.kernels import GRID, AtLeast
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE, Size, maximum
@@ -35,6 +45,7 @@ from minifut.ir.types import I64, AccType
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import is_regular
 from minifut.passes.flatten.judgement import PPOPP, Answer, leave
+from minifut.passes.flatten.loop_pieces import emit_in_pieces
 from minifut.passes.flatten.version_names import (
     HOST,
     INCREMENTAL,
@@ -60,7 +71,6 @@ IRREGULAR = Declined("a result has a size that the loop computes")
 UNKNOWN = Declined("the cost of a step depends on data")
 SCALARS = Declined("it is of scalars, and nothing in it is parallel")
 SHORT = Declined("it is of scalars, and short")
-UNCOUNTED = Declined("it is of scalars, and may end after a few iterations")
 SHORT_WORK = 128
 """statements of a loop of scalars that the host executes in the time of two launches"""
 ON_HOST = Declined("it prints, or updates accumulators")
@@ -128,11 +138,10 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     if contains(loop, Trace):
         return ON_HOST
     step = step_of(loop)
-    if step is None and is_of_scalars(loop.body):
+    is_scalar = step is None and is_of_scalars(loop.body)
+    if is_scalar:
         if not versions.of_scalars:
             return SCALARS
-        if not isinstance(getattr(statement.exp, "form", None), ForLoop):
-            return UNCOUNTED
         if _is_short(statement):
             return SHORT
         step = LoopStep(ONE, ONE)
@@ -153,7 +162,10 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     versions.in_loop = False
     copy = rename(statement, context.build.names)
     context.build.scope.update(scope_of(copy))
-    leave(Judgement(nest, copy, copy.pattern), thread)
+    if is_scalar and isinstance(loop.form, WhileLoop):
+        emit_in_pieces(copy, copy.pattern, nest, thread)
+    else:
+        leave(Judgement(nest, copy, copy.pattern), thread)
     branches = (
         _branch(kernels, statement.pattern),
         _branch(thread, copy.pattern),
