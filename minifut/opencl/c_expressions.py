@@ -100,6 +100,25 @@ def _written(operator: Operator, width: int) -> tuple[str, str, tuple[str, ...]]
     return primary, bare, spelled.helpers_for(width)
 
 
+def by_power_of_two(exp: kc.Operation) -> kc.Expression | None:
+    """A quotient or remainder, rounded down, by a power of two: a shift or a mask,
+    which compilers do not find in the tests for signs that rounding down takes."""
+    name = exp.operator.name
+    match exp.operands:
+        case (left, kc.Literal(int(by), type_)) if (
+            name in ("div", "mod")
+            and type_.lanes == 1
+            and type_.scalar.kind == "int"
+            and by > 0
+            and not by & (by - 1)
+        ):
+            if name == "div":
+                places = kc.Literal(by.bit_length() - 1, type_)
+                return kc.Binary(">>", left, places, exp.type)
+            return kc.Binary("&", left, kc.Literal(by - 1, type_), exp.type)
+    return None
+
+
 class ExpressionPrinter:
     """Prints expressions; remembers the helper functions that they need."""
 
@@ -190,6 +209,9 @@ class ExpressionPrinter:
 
     def operation(self, exp: kc.Operation, alone: bool) -> str:
         """A scalar operation, that needs no parentheses or may need them."""
+        shifted = by_power_of_two(exp)
+        if shifted is not None:
+            return self.primary(shifted) if alone else self.exp(shifted)
         width = max([operand.type.lanes for operand in exp.operands])
         primary, bare, helpers = _written(exp.operator, width)
         self.helpers.update(dict.fromkeys(helpers))

@@ -29,7 +29,7 @@ def refuse_streams(body: kc.Block, counters: Iterable[Name]) -> None:
     from as many places, and wait for the longest: five times the scalar time."""
     if calls_functions(body):
         return
-    following = {*counters, *_counters(body)}
+    following = {*counters, *counters_in(body)}
     for node in walk(body):
         match node:
             case kc.Declare(kc.Variable(name, _), kc.Expression() as init):
@@ -68,7 +68,7 @@ def _sources(exp: kc.Expression) -> Iterator[Any]:
         yield from walk(exp)
 
 
-def _counters(body: kc.Block) -> Iterator[Name]:
+def counters_in(body: kc.Block) -> Iterator[Name]:
     """The variables that grow by one in each round."""
     made: dict[Name, kc.Expression] = {}
     for statement in body.statements:

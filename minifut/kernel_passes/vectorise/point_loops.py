@@ -23,6 +23,10 @@ from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
+from minifut.kernel_passes.vectorise.long_integers import (
+    LONG_INTEGERS,
+    has_long_integers,
+)
 from minifut.kernel_passes.vectorise.loops import vectorise_map
 from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
@@ -118,6 +122,8 @@ def _vectorised(
         return (loops_inside(loop, further),)
     crowd = crowded_rounds(loop)
     limits = () if crowd is None else (CROWDED,)
+    if has_long_integers(loop):
+        limits = (*limits, LONG_INTEGERS)
     context = loop_context(k, k.kernel.fresh, k.statements, limits)
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
