@@ -21,6 +21,7 @@ from collections.abc import Iterable
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import (
     ArrayLiteral,
+    Assert,
     Atom,
     Body,
     Constant,
@@ -32,10 +33,11 @@ from minifut.ir.core import (
     Lambda,
     Rearrange,
     Reshape,
+    ScalarOp,
     Stm,
 )
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import free_names, rename
+from minifut.ir.traverse import free_names, rename, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
@@ -46,6 +48,8 @@ FEW = 4
 """elements of what is folded in a map of many points"""
 MOST = 32
 """elements of such an array"""
+SHARED = 8
+"""operators of a body that are not to be repeated for each element of a row"""
 VIEWS = (Index, Rearrange, Reshape)
 LARGEST = 512
 """statements that are written out"""
@@ -117,6 +121,46 @@ def are_used_by_elements(names: set[Name], body: Body) -> bool:
         if not _uses_elements(names, exp):
             return False
     return used
+
+
+def shares_places(exp: Screma, body: Body) -> bool:
+    """Whether the points of a map, few as they are, read at places that the body around
+    it computes from data, such as the channels of a pixel that is looked up: in a flat
+    space of all points each would compute them anew, and be no vector either."""
+    width = exp.width.as_constant
+    if not exp.is_map or width is None or width > FEW:
+        return False
+    numbers = sum(isinstance(s.exp, ScalarOp) for s in body.statements)
+    if numbers < SHARED:
+        return False
+    places = _data_dependent(body)
+    for statement in exp.function.body.statements:
+        used = isinstance(statement.exp, ScalarOp) and statement.exp.operands
+        if used and not places.isdisjoint(used):
+            places.update(p.name for p in statement.pattern)
+    rows = [s for s in body.statements for p in s.pattern if p.name in exp.arrays]
+    read = [n for part in (*rows, exp.function) for n in walk(part)]
+    return any(
+        isinstance(n, Index) and not places.isdisjoint(free_names(n) - {n.array})
+        for n in read
+    )
+
+
+def _data_dependent(body: Body) -> set[Atom]:
+    """The integers of a body that depend on elements or floats."""
+    found: set[Atom] = set()
+    for statement in body.statements:
+        exp = statement.exp
+        match exp:
+            case ScalarOp(operator, operands) if operator.result.is_integer:
+                depends = operator.operands[0].is_float or any(
+                    operand in found for operand in operands
+                )
+            case _:
+                depends = isinstance(exp, Index)
+        if depends:
+            found.update(p.name for p in statement.pattern)
+    return found
 
 
 def _uses_elements(names: set[Name], exp: Exp) -> bool:
@@ -227,7 +271,7 @@ def _size(exp: Screma) -> int:
     body = exp.function.body
     inner = [s for s in body.statements if isinstance(s.exp, Screma)]
     plain = [s for s in body.statements if not isinstance(s.exp, Screma)]
-    scalars = [s for s in plain if not isinstance(s.exp, VIEWS)]
+    scalars = [s for s in plain if not isinstance(s.exp, (Assert, *VIEWS))]
     arrays = {parameter.name for s in inner for parameter in s.pattern}
     if not is_scalar_code(scalars) or not arrays.isdisjoint(_used(plain)):
         return 0

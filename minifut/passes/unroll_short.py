@@ -63,6 +63,7 @@ from minifut.passes.unroll_nests import (
     is_scalar_function,
     literal_of,
     reads_elements,
+    shares_places,
     unroll_nest,
 )
 from minifut.rewrite.context import StatementContext, with_values
@@ -119,7 +120,9 @@ def unroll_short(
         exp = statement.exp
         if not isinstance(exp, Screma) or not _is_within(exp, MOST):
             return None
-        reads = most is not None and reads_elements(exp, context)
+        reads = most is not None and (
+            reads_elements(exp, context) or shares_places(exp, body)
+        )
         names = {p.name for p in statement.pattern}
         if not reads and not are_used_by_elements(names, body):
             return None

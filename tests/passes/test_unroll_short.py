@@ -102,8 +102,24 @@ entry main [n] (xs: [n]f32): [n][2][2]f32 =
              let d = f32.sum (tabulate 2 (\\k -> m[0, k] * m[1, 1 - k]))
              in tabulate_2d 2 2 (\\i j -> m[j, i] / d)) xs""",
 }
+UNROLLED |= {
+    "channels at a place of data": """
+entry main [n] (xs: [n]f32): [n][3]f32 =
+  let rows = unflatten (sized (n / 4 * 4) xs[:n / 4 * 4])
+  in map (\\x ->
+       let t = f32.max 0 (f32.min 1 ((x - 1) / 4)) * 6
+       let k = i64.min (n / 4 - 2) (i64.f32 t)
+       let f = t - f32.i64 k
+       in tabulate 3 (\\c -> rows[k, c] * (1 - f) + rows[k + 1, c] * f)) xs""",
+}
 
 KEPT = {
+    "channels of the point": """
+entry main [n] (xs: [n]f32): [][4]f32 =
+  map (\\p -> let l = 0.2 * p[0] + 0.7 * p[1] + 0.1 * p[2]
+             let s = (1 + l / 16) / (1 + l) / f32.max 0.001 l
+             in map (\\c -> f32.min 1 (s * c)) p)
+      (unflatten (sized (n / 4 * 4) xs[:n / 4 * 4]))""",
     "a nest that is a result": """
 entry main [n] (xs: [n]f32): [n][2][3]f32 =
   map (\\x -> tabulate_2d 2 3 (\\a b -> x + f32.i64 (a * b))) xs""",
