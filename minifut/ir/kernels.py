@@ -273,6 +273,10 @@ LOCAL_MEMORY = Parameter(
 )
 """the bytes of local memory that a work-group of the device has"""
 
+SUBGROUP = Parameter("device.subgroup", "limit", (("cpu", 1), ("gpu", 1)))
+"""neighbouring work-items that exchange words without barriers; 1: the device has no
+shuffles"""
+
 
 def group_size(of: str) -> Parameter:
     """The work-items of groups of a GPU that do some kind of thing. The device has a

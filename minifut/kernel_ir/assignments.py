@@ -28,6 +28,8 @@ def targets(statement: kc.Statement) -> tuple[Assigned, ...]:
             return (variable,)
         case kc.DetectLastGroup(variable):
             return (variable,)
+        case kc.Shuffle(_, target):
+            return (target,)
         case kc.AtomicUpdate(old=old):
             return () if old is None else (old,)
         case kc.CallFunction(results=results):

@@ -25,6 +25,7 @@ from minifut.kernel_ir.synchronisation import (
     FetchWork,
     HideValue,
     Label,
+    Shuffle,
     UniformExit,
 )
 from minifut.names import Name
@@ -292,8 +293,9 @@ Structured: TypeAlias = (
 )  # fmt: skip
 """statements with blocks inside"""
 Transfer: TypeAlias = (
-    Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier | UniformExit
-)
+    Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier
+    | UniformExit | Shuffle
+)  # fmt: skip
 """of control, and points where the work-items of a group wait for each other"""
 MemoryStatement: TypeAlias = (
     Declare | DeclareArray | DeclarePointer | Assign | Store | Evaluate | Prefetch

@@ -17,6 +17,22 @@ class Barrier:
 
 
 @node
+class Shuffle:
+    """`target` = the `word` of a work-item of the subgroup, if there is that one:
+    `width` neighbouring ones, a power of two, which all execute this together. `lane`
+    is its number ("idx"), or how many it is before ("up") or behind ("down") this one.
+    It orders no accesses to memory."""
+
+    printed = "shuffle {mode} {target} = {word} of {lane} within {width}"
+
+    mode: str
+    target: Variable
+    word: Expression
+    lane: Expression
+    width: Expression
+
+
+@node
 class HideValue:
     """No fact that the device's compiler has about the variable's value holds from
     here on: an optimisation barrier."""

@@ -1,4 +1,4 @@
-"""Which barriers stand where only some work-items of a group may come by.
+"""Which barriers and shuffles stand where only some work-items of a group may come by.
 
     if (get_local_id(0) < n) { barrier(); }         divergent
     if (n < 8) { barrier(); }                       uniform: n is the same for all
@@ -25,7 +25,7 @@ Dependence = tuple[Name, tuple[kc.Expression, ...]]
 def divergent_barrier(kernel: kc.Kernel | kc.DeviceFunction) -> kc.Statement | None:
     """A barrier in divergent control flow; None if there is none."""
     alone = isinstance(kernel, kc.Kernel) and kernel.group_size == (1,)
-    if alone or not contains(kernel.body, kc.Barrier):
+    if alone or not contains(kernel.body, kc.Barrier | kc.Shuffle):
         return None
     search = _Search()
     body = kernel.body.statements
@@ -76,7 +76,7 @@ class _Search:
     ) -> None:
         """Note what variables depend on, and what decides whether barriers are
         reached."""
-        if isinstance(statement, kc.Barrier | kc.UniformExit):
+        if isinstance(statement, kc.Barrier | kc.UniformExit | kc.Shuffle):
             self.barriers.append((statement, control))
         decisive = (*control, *kc.expressions_of(statement))
         for target in targets(statement):

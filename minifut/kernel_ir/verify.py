@@ -7,8 +7,8 @@
     memory       a parameter, or declared; parts and prefetches are of global memory
     calls        arguments fit the parameters of the function
     jumps        forward to a label of the kernel, past no barrier
-    barriers     in control flow that is the same for all work-items of a group
-                 (`kernel_ir.uniform`)
+    barriers     and shuffles: in control flow that is the same for all work-items of a
+                 group (`kernel_ir.uniform`)
     launches     of a kernel of the program, with an argument for each parameter
 
 A fault is an `InternalError` with the statement and the ten lines around it.
@@ -20,6 +20,7 @@ from typing import Any, assert_never
 
 from minifut.errors import InternalError
 from minifut.ir.traverse import contains, walk
+from minifut.ir.types import U32, U64
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
@@ -30,6 +31,10 @@ from minifut.kernel_ir.verify_expressions import (
     element_fits,
 )
 from minifut.names import Name
+
+MEETINGS = (kc.Barrier, kc.UniformExit, kc.Shuffle)
+"""where work-items meet"""
+WORDS = (kc.VectorType(U32), kc.VectorType(U64))
 
 
 class KernelCode:
@@ -217,13 +222,17 @@ class _Checker(Expressions):
                 for value, type_ in zip(values, self.results, strict=True):
                     self.fits(value, type_)
             case kc.ParallelRegion(body):
-                meets = contains(body, kc.Barrier | kc.UniformExit | kc.ParallelRegion)
+                meets = contains(body, (*MEETINGS, kc.ParallelRegion))
                 require(not meets, "a barrier in a parallel region")
                 self.statements(body.statements)
             case kc.Label(name):
                 self.jumps.discard(name)
             case kc.Barrier() | kc.UniformExit():
                 self.no_jump_past()
+            case kc.Shuffle(_, target, word, lane, width):
+                self.shuffle(target, word)
+                self.integer(lane)
+                self.integer(width)
             case _:
                 assert_never(statement)
 
@@ -270,7 +279,7 @@ class _Checker(Expressions):
         before = set(self.jumps)
         self.block(body)
         self.ends = False
-        if self.jumps - before and contains(body, kc.Barrier | kc.UniformExit):
+        if self.jumps - before and contains(body, MEETINGS):
             self.no_jump_past()
 
     def either(self, then: kc.Block, otherwise: kc.Block) -> None:
@@ -306,6 +315,13 @@ class _Checker(Expressions):
         for result in call.results:
             self.target(result)
         self.jump(call.label)
+
+    def shuffle(self, target: kc.Variable, word: kc.Expression) -> None:
+        """A word of another work-item."""
+        self.no_jump_past()
+        require(word.type in WORDS, f"{word.type} is no word")
+        self.fits(word, target.type)
+        self.target(target)
 
     def jump(self, label: str | None) -> None:
         if label is not None:

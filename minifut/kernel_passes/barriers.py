@@ -21,6 +21,8 @@ from minifut.kernel_passes.editor import KernelEditor
 from minifut.names import Name
 
 BARRIERS = (kc.Barrier, kc.UniformExit)
+"""what orders the accesses of the work-items of a group"""
+MEETINGS = (*BARRIERS, kc.Shuffle)
 """what all work-items of a group must reach"""
 
 
@@ -34,7 +36,7 @@ def _hidden(statements: Iterable[kc.Statement]) -> list[kc.Statement]:
     found: list[kc.Statement] = []
     before: list[kc.Statement] = []
     for statement in statements:
-        if isinstance(statement, kc.Barrier | kc.UniformExit):
+        if isinstance(statement, MEETINGS):
             found += [kc.HideValue(variable) for variable in assigned(before)]
             before = []
         else:
@@ -73,4 +75,4 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items synchronise somewhere in the block."""
-    return not kc.classes_in(block).isdisjoint(BARRIERS)
+    return not kc.classes_in(block).isdisjoint(MEETINGS)

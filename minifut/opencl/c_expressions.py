@@ -22,6 +22,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expressions import FENCES
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
+from minifut.opencl.c_macros import GROUP, WORK_ITEMS
 
 _OWN = re.compile(
     r"(?:minifut|loose|fun)_\w+|(?:round|load|store)_f16_\d+"
@@ -235,7 +236,8 @@ class ExpressionPrinter:
                 return f"({self.static(left)} {sign} {self.static(right)})"
             case kc.SizeValue(size, _):
                 return self.static_size(size)
-        return self.exp(exp)
+        text = self.exp(exp)
+        return WORK_ITEMS if text == GROUP else text
 
     def static_size(self, size: Size) -> str:
         """The same for a size, of which only floor divisions differ from C."""
@@ -285,6 +287,18 @@ class ExpressionPrinter:
         self.loose_types[f"loose_{type_}"] = (type_, memory.element)
         space = f"__{memory.space} " + ("const " if const else "")
         return f"{space}loose_{type_} *"
+
+
+SIZE_HELPERS = {
+    "ceil_div_size": (
+        "static long ceil_div_size(long a, long b)\n"
+        "{\n    return a / b + (a % b > 0);\n}\n"
+    ),
+    "floor_div_size": (
+        "static long floor_div_size(long a, long b)\n"
+        "{\n    return a / b - (a % b < 0);\n}\n"
+    ),
+}
 
 
 def _is_primary(text: str) -> bool:

@@ -88,5 +88,13 @@ MACROS = frozenset(
         "PREFETCH",
         "ROUNDS",
         "UNROLL",
+        "LANE_idx",
+        "LANE_up",
+        "LANE_down",
+        "SHUFFLED",
+        "SHUFFLE_32",
+        "SHUFFLE_64",
+        "SHUFFLE_MEMORY",
+        "REQUIRE_SUBGROUP",
     }
 ) | {WORK_ITEMS, GROUP, "RARELY"}

@@ -23,10 +23,11 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
-from minifut.opencl.c_expressions import ExpressionPrinter
+from minifut.opencl.c_expressions import SIZE_HELPERS, ExpressionPrinter
 from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
 from minifut.opencl.float_atomics import ADDITIONS, addition
 from minifut.opencl.pointers import unaliased_memories
+from minifut.opencl.subgroups import ATTRIBUTE, MEMORY, SHUFFLE_TEXT
 
 
 class CPrinter(ExpressionPrinter):
@@ -108,6 +109,11 @@ class CPrinter(ExpressionPrinter):
             case kc.UniformExit():
                 self.line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);")
                 self.uniform_exit()
+            case kc.Shuffle(mode, target, word, lane):
+                self.helpers["minifut_shuffle"] = None
+                name = f"SHUFFLE_{target.type.scalar.bits}"
+                moved = f"{mode}, {self.primary(target)}, {self.exp(word)}"
+                self.line(f"{name}({moved}, (uint){self.primary(lane)});")
             case kc.Fail():
                 self.fail(statement)
             case kc.Label(name):
@@ -302,6 +308,8 @@ class CPrinter(ExpressionPrinter):
             sizes = kernel.group_size
         inner = ", ".join(str(s) for s in (*sizes, 1, 1)[:3])
         sized = f"__attribute__((reqd_work_group_size({inner})))\n"
+        if kc.Shuffle in kc.classes_in(kernel.body):
+            sized = f"{ATTRIBUTE}\n{sized}"
         head = f"{sized}__kernel void {kernel.name}(\n        {joined})\n{{\n"
         return head + "\n".join(self.lines) + "\n}\n"
 
@@ -339,6 +347,8 @@ class CPrinter(ExpressionPrinter):
         """Return at once if something failed before. Where barriers follow and this
         kernel may fail itself, the group decides together."""
         self.depth = 1
+        if kc.Shuffle in kc.classes_in(kernel.body):
+            self.line(MEMORY)
         if kernel.can_fail and has_barrier(kernel.body):
             self.line("__local int failed_before;")
             self.uniform_exit()
@@ -367,6 +377,7 @@ class CPrinter(ExpressionPrinter):
 
     def helper_texts(self) -> str:
         own = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS}
+        own["minifut_shuffle"] = SHUFFLE_TEXT
         sizes = [own[h] for h in self.helpers if h in own]
         others = [h for h in self.helpers if h not in own]
         text = helper_text(others)
@@ -375,18 +386,6 @@ class CPrinter(ExpressionPrinter):
             for name, (vector, element) in self.loose_types.items()
         )
         return "".join(sizes) + loose + (f"{text}\n" if text else "")
-
-
-SIZE_HELPERS = {
-    "ceil_div_size": (
-        "static long ceil_div_size(long a, long b)\n"
-        "{\n    return a / b + (a % b > 0);\n}\n"
-    ),
-    "floor_div_size": (
-        "static long floor_div_size(long a, long b)\n"
-        "{\n    return a / b - (a % b < 0);\n}\n"
-    ),
-}
 
 
 EXITED = "minifut_exited"

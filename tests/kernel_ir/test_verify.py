@@ -53,6 +53,17 @@ FAULTS = [
     ("store zs: global f32[n] = 1.0f32", "zs is not visible as global"),
     ("array a: private f32 count 4 prefetch a[n]", "a is private memory"),
     ("array a: local f32 count 4 part b: global f32 = a[n]", "a is local memory"),
+    ("let w: u32 shuffle up w = 1f32 of 1i32 within 32i32", "f32 is no word"),
+    ("let w: u32 shuffle up w = 1u64 of 1i32 within 32i32", "u64 for one of u32"),
+    (
+        "let w: u32 = 0u32 if (get_local_id(0i32) < n) "
+        "{ shuffle idx w = w of 1i32 within 32i32 }",
+        "control flow that may diverge",
+    ),
+    (
+        "let w: u32 = 0u32 parallel_region { shuffle idx w = w of 1i32 within 32i32 }",
+        "a barrier in a parallel region",
+    ),
     ("if (n < 3i64) { fail 1 () goto meet }", "there is no label meet"),
     (
         "if (n < 3i64) { fail 1 () goto meet } barrier local label meet",

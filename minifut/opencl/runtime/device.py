@@ -18,7 +18,11 @@ from typing import Any
 
 from minifut.errors import UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime.device_family import cpu_family, describe_family
+from minifut.opencl.runtime.device_family import (
+    cpu_family,
+    describe_family,
+    subgroup_of,
+)
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_target import aligned_target
 from minifut.opencl.runtime.memory import SHARE, host_memory
@@ -60,6 +64,8 @@ class Device:
     takes_nvidia_options: bool = False
     adds_floats: bool = False
     """whether it has cl_ext_float_atomics"""
+    subgroup: int = 1
+    """neighbouring work-items that exchange words by shuffles; 1: none do"""
 
     @property
     def shares_memory(self) -> bool:
@@ -117,6 +123,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     is_cpu = bool(handle.type & cl.device_type.CPU)
     simulator = "oclgrind" in platform_name.lower()
     version = platform.version.strip()
+    extensions = handle.extensions.split()
     family, takes_options = "", False
     if is_cpu:
         family = cpu_family(handle.native_vector_width_int)
@@ -143,7 +150,8 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         target=aligned_target(handle, version) if is_pocl and is_cpu else "",
         family=family,
         takes_nvidia_options=takes_options,
-        adds_floats="cl_ext_float_atomics" in handle.extensions.split(),
+        adds_floats="cl_ext_float_atomics" in extensions,
+        subgroup=subgroup_of(family, extensions),
     )
 
 

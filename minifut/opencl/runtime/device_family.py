@@ -17,6 +17,7 @@ explained in docs/gpu.md.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 AVX2_INTS = 8
@@ -27,6 +28,12 @@ MOST_REGISTERS = 255
 """of a work-item"""
 LEAST_REGISTERS = 64
 """fewer are never requested: spilling would cost more than a second group gains"""
+SUBGROUPS = {"sm_80": 32, "sm_86": 32, "sm_90": 32, "cdna": 64, "rdna": 32}
+"""work-items of a warp or wave, whose kernels have instructions for shuffles"""
+REQUIRED_SUBGROUP = 16
+"""of other devices that let a kernel require a size: all GPUs of Intel have this one"""
+SHUFFLES = frozenset({"cl_khr_subgroup_shuffle", "cl_intel_required_subgroup_size"})
+"""extensions that these need"""
 UNROLLED = "#ifdef UNROLL"
 """what precedes the unrolled steps of a kernel's text"""
 
@@ -51,6 +58,12 @@ def family_of(vendor: str, name: str, capability: tuple[int, int] | None) -> str
 def cpu_family(ints: int) -> str:
     """The family of a CPU by the ints in a native vector, "" for AVX-512 and others."""
     return "avx2" if ints == AVX2_INTS else ""
+
+
+def subgroup_of(family: str, extensions: Sequence[str]) -> int:
+    """How many neighbouring work-items exchange words by shuffles, 1 if none do."""
+    other = REQUIRED_SUBGROUP if SHUFFLES.issubset(extensions) else 1
+    return SUBGROUPS.get(family, other)
 
 
 def describe_family(handle: Any) -> tuple[str, bool]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LOCAL_MEMORY = "device.local_memory"
 """the parameter that stands for the bytes of local memory of the device"""
+SUBGROUP = "device.subgroup"
+"""the parameter that stands for the work-items that exchange words by shuffles"""
 CPU_TILE_BYTES = 15 << 16
 """of local memory that default tiles of a CPU take (`passes.tiling.parameters`)"""
 SIDES = ("block_rows", "block_columns")

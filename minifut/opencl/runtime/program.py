@@ -24,6 +24,7 @@ from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.loaded_entry import NOT_PICKLED, LoadedEntry
 from minifut.opencl.runtime.parameters import (
     LOCAL_MEMORY,
+    SUBGROUP,
     changed_parameters,
     on_device,
     parameter_values,
@@ -229,7 +230,8 @@ class Instance:
         raise unknown_entry(name, list(self.entries))
 
     def _values(self, wanted: Mapping[str, int]) -> list[int]:
-        limits = {LOCAL_MEMORY: self.session.device.local_memory}
+        device = self.session.device
+        limits = {LOCAL_MEMORY: device.local_memory, SUBGROUP: device.subgroup}
         return parameter_values(self.parameters, self.kind, wanted, limits)
 
     @property
