@@ -1,7 +1,8 @@
-"""Limits on kernels, and their registers against those of the last accepted state.
+"""Limits on kernels, and their registers and barriers against those accepted last.
 
     spills, stack                none, for any kernel
     registers                    at most a tenth above golden.json
+    barriers                     no more than there
     products                     four waves on gfx90a; multiply-adds contracted whatever
                                  the version of Clang
     hot loads and stores         no bank conflicts of loads; 0.95 of the sectors are
@@ -69,6 +70,20 @@ class Kernel:
         return {**found, "gfx90a": self.amd.registers}
 
     @property
+    def barriers(self) -> int:
+        """Barriers in the code of sm_90."""
+        return self._count("BAR")
+
+    @property
+    def shuffles(self) -> int:
+        """Shuffles in the code of sm_90."""
+        return self._count("SHFL")
+
+    def _count(self, operation: str) -> int:
+        counts = self.nvidia["sm_90"].loops[-1].counts.items()
+        return sum(n for name, n in counts if name.partition(".")[0] == operation)
+
+    @property
     def mix(self) -> str:
         """Instructions on integers of all, in the code of sm_90."""
         code = self.nvidia["sm_90"].loops[-1]
@@ -131,9 +146,8 @@ class Kernel:
             found = (e for e in self.launch.accesses if e["kind"] != "atomic" or space)
             return sum(e[key] for e in found if space in e["space"]) / warps
 
-        return Executed(
-            mean("requests"), mean("wavefronts", "local"), mean("sectors", "global")
-        )
+        wavefronts = mean("wavefronts", "local") + mean("wavefronts", "shuffle")
+        return Executed(mean("requests"), wavefronts, mean("sectors", "global"))
 
     def predicted(self, architecture: str) -> Bound | None:
         """The share of the peak, of arithmetic for products and bandwidth for others.
@@ -167,7 +181,8 @@ def read_golden() -> dict[str, dict[str, int]]:
 
 def write_golden(kernels: list[Kernel], others: dict[str, dict[str, int]]) -> None:
     """Accept the registers of these kernels, and keep those of others."""
-    known = {**others, **{each.key: each.registers for each in kernels}}
+    own = {each.key: {**each.registers, "barriers": each.barriers} for each in kernels}
+    known = {**others, **own}
     GOLDEN.write_text(json.dumps(known, indent=1, sort_keys=True) + "\n")
 
 
@@ -185,6 +200,9 @@ def complaints(kernel: Kernel, golden: dict[str, dict[str, int]]) -> Iterator[st
             yield f"{name}: not in golden.json (accept it by --golden)"
         elif count > known * REGISTER_GROWTH:
             yield f"{name}: {count} registers, {known} before"
+    known = golden.get(kernel.key, {}).get("barriers", 0)
+    if kernel.barriers > known:
+        yield f"{kernel.barriers} barriers, {known} before"
     if kernel.case.is_product and kernel.is_hot:
         if "gfx90a" in families and kernel.amd.waves < FEWEST_WAVES:
             yield f"gfx90a: {kernel.amd.waves} waves instead of {FEWEST_WAVES}"
@@ -211,6 +229,7 @@ def table(kernels: list[Kernel]) -> Iterator[str]:
     yield (
         f"{'case/kernel':<34}{'sm_80':>6}{'sm_90':>6}{'gfx90a':>7}{'waves':>6}"
         f"{'conflict':>9}{'load':>6}{'store':>6}{'integer':>12}"
+        f"{'barriers':>9}{'shuffles':>9}"
         f"  predicted {', '.join(ARCHITECTURES)}"
     )
     for each in kernels:
@@ -222,5 +241,5 @@ def table(kernels: list[Kernel]) -> Iterator[str]:
             f"{registers['gfx90a']:>7}{each.amd.waves:>6}"
             f"{max(each.conflict(), each.conflict('atomic')):>9.2f}"
             f"{each.efficiency():>6.2f}{each.efficiency('store'):>6.2f}"
-            f"{each.mix:>12}  {text}"
+            f"{each.mix:>12}{each.barriers:>9}{each.shuffles:>9}  {text}"
         )

@@ -15,16 +15,18 @@ import dataclasses
 import json
 import math
 import os
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from benchmarks.gpu.cases import Case
 
-LOCAL_MEMORY, GROUP_SIZE = 49152, 1024
+LOCAL_MEMORY, GROUP_SIZE, SUBGROUP = 49152, 1024, 32
 """of the GPU that Oclgrind poses as"""
+SHUFFLE = re.compile(r"\bSHUFFLE_(32|64)\(")
 COUNTED_GROUPS = 4
 """of a launch, the first of them"""
 
@@ -47,11 +49,27 @@ def read_launches(path: Path) -> list[Launch]:
     launches: dict[tuple[str, ...], Launch] = {}
     for each in json.loads(path.read_text()):
         each["options"] = tuple(each["options"])
-        each["accesses"] = tuple(each["accesses"])
+        each["accesses"] = tuple(_with_shuffles(each["accesses"], each["text"]))
         each["kernel"] = each["kernel"].removesuffix("_narrow")
         launch = Launch(**each)
         launches.setdefault((launch.text, *launch.options), launch)
     return list(launches.values())
+
+
+def _with_shuffles(
+    accesses: Sequence[dict[str, Any]], text: str
+) -> Iterator[dict[str, Any]]:
+    """The accesses of a kernel with shuffles instead of the local memory that stands
+    for them: a wavefront for each word of 32 bits."""
+    lines = text.splitlines()
+    for each in accesses:
+        found = SHUFFLE.search(lines[each["line"] - 1]) if each["line"] else None
+        if found is None:
+            yield each
+        elif each["kind"] == "load":
+            count = each["requests"] * int(found[1]) // 32
+            cost = dict.fromkeys(("requests", "wavefronts", "least"), count)
+            yield {**each, **cost, "space": "shuffle"}
 
 
 def environment(folder: Path, plugin: Path, driver: Path) -> dict[str, str]:
@@ -94,6 +112,7 @@ def run_cases(folder: Path, names: Sequence[str], wide: bool = False) -> None:
             cores=case.cores,
             local_memory=LOCAL_MEMORY,
             group_size=GROUP_SIZE,
+            subgroup=SUBGROUP,
         )
         namespace: dict[str, Any] = {}
         exec(compile(_module(case), f"{case.name}.py", "exec"), namespace)

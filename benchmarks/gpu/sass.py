@@ -22,7 +22,7 @@ _REGISTER = re.compile(r"\bR(\d+)\b")
 BRANCHES = ("BRA", "EXIT", "BSYNC", "BAR")
 _SCALAR = ("IADD3", "IMAD", "LEA", "SHF", "LOP3", "ISETP", "IMNMX", "VIMNMX", "SEL")
 INTEGERS = (*_SCALAR, *(f"U{name}" for name in _SCALAR), "IABS", "VIADD", "IADD")
-MEMORY = ("LDS", "STS", "LDG", "STG")
+MEMORY = ("LDS", "STS", "LDG", "STG", "SHFL")
 WIDTHS = {"64": 8, "128": 16}
 CALLED = "$__internal"
 
@@ -50,7 +50,7 @@ class Loop:
 
     @property
     def accesses(self) -> int:
-        """Instructions that access memory, but atomics."""
+        """Instructions that access memory, but atomics, and shuffles."""
         names = self.counts.items()
         return sum(n for name, n in names if name.partition(".")[0] in MEMORY)
 

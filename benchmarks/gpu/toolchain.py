@@ -23,6 +23,8 @@ from minifut.opencl.runtime.device_family import MOST_REGISTERS
 
 NVIDIA = ("sm_80", "sm_90")
 AMD = "gfx90a"
+WAVE = 64
+SUBGROUP = re.compile("-DSUBGROUP=.*")
 LIBCLC = Path("/usr/lib/clc")
 LLVM_HEADERS = Path("/usr/lib/llvm-14/include")
 DRIVER = Path("/usr/lib/oclgrind/liboclgrind-rt-icd.so")
@@ -153,7 +155,8 @@ def to_nvidia(tools: Tools, ptx: Path, architecture: str, registers: int) -> Nvi
 
 
 def to_amd(tools: Tools, source: Path, options: Sequence[str]) -> Amd:
-    """Compile a kernel text for AMD's CDNA 2."""
+    """Compile a kernel text for AMD's CDNA 2, with subgroups as wide as its waves."""
+    options = [SUBGROUP.sub(f"-DSUBGROUP={WAVE}", option) for option in options]
     target = ["--target=amdgcn-amd-amdhsa", f"-mcpu={AMD}", "-nogpulib"]
     library = LIBCLC / "amdgcn--amdhsa.bc"
     target += ["-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(library)]

@@ -24,6 +24,13 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.gpu.subgroups import (
+    Prefixes,
+    can_shuffle,
+    exchange_by_shuffles,
+    reduced,
+    scanned,
+)
 from minifut.lowering.gpu.work_distribution import (
     ElementValues,
     SegmentTask,
@@ -55,6 +62,8 @@ class LaneGroup:
     task: SegmentTask
     shared: SharedOperands
     group: Size
+    shuffles: bool
+    """whether there is code with shuffles for devices that have them"""
 
     def neutral(self, base: str) -> list[kc.Variable]:
         """New variables with the neutral elements."""
@@ -73,9 +82,36 @@ class LaneGroup:
         """`targets = left op targets`."""
         assign_all(self.k, targets, combine(self.k, self.operators, left, targets))
 
-    def tree(self, own: Sequence[kc.Variable]) -> ElementValues:
-        """Tree reduction of the lanes' values; the result, which all lanes of a task
-        have, and which is uniform if one task is all of the group.
+    def tree(
+        self, own: Sequence[kc.Variable], everywhere: bool = False
+    ) -> ElementValues:
+        """Tree reduction of the lanes' values; the result, which lane 0 of a task has,
+        or all have it `everywhere` and if one task is all of the group: then it is
+        uniform."""
+        total = self.neutral("total")
+        self.by_shuffles(
+            lambda: assign_all(self.k, total, reduced(self, own, everywhere)),
+            lambda: assign_all(self.k, total, self._tree(own)),
+        )
+        return tuple(total)
+
+    def by_shuffles(
+        self, shuffle: Callable[[], None], exchange: Callable[[], None]
+    ) -> None:
+        """Code with shuffles for devices that have them, or in local memory."""
+        k = self.k
+        if not self.shuffles:
+            exchange()
+            return
+        with k.nested() as first:
+            shuffle()
+        with k.nested() as second:
+            exchange()
+        blocks = kc.Block(tuple(first)), kc.Block(tuple(second))
+        k.emit(kc.StaticIf(can_shuffle(k), *blocks))
+
+    def _tree(self, own: Sequence[kc.Variable]) -> ElementValues:
+        """The same in local memory.
 
         Each step combines four neighbouring values, and leaves the results side by
         side: whole warps have nothing to do, instead of some lanes of each.
@@ -105,7 +141,24 @@ class LaneGroup:
                 k.assign(halved, halved >> bits)
         return self.shared.get_apart(source, number)
 
-    def prefixes(self, own: Sequence[kc.Variable]) -> kc.Variable:
+    def prefixes(self, own: Sequence[kc.Variable]) -> Prefixes:
+        """Prefix scan of the lanes' values."""
+        made = Prefixes(self.neutral("before"), self.neutral("total"))
+        self.by_shuffles(
+            lambda: scanned(self, own, made), lambda: self._scan(own, made)
+        )
+        return made
+
+    def _scan(self, own: Sequence[kc.Variable], made: Prefixes) -> None:
+        """Prefixes by local memory."""
+        k, task = self.k, self.task
+        half = self._inclusive(own)
+        with k.branch(task.lane > 0):
+            assign_all(k, made.before, self.shared.get(half + task.local - 1))
+        last = task.local - task.lane + task.lanes - 1
+        assign_all(k, made.total, self.shared.get(half + last))
+
+    def _inclusive(self, own: Sequence[kc.Variable]) -> kc.Variable:
         """Inclusive prefix scan (Hillis and Steele, four operands a step); `shared`
         then holds it from the index on that this gives.
 
@@ -148,7 +201,8 @@ def lane_group(
     """The lanes of a task, with local memory of their own: two elements for each
     work-item."""
     shared = SharedOperands(k, types, group * 2, "lanes")
-    return LaneGroup(k, operators, types, task, shared, group)
+    shuffles = exchange_by_shuffles.fires(operators, k)
+    return LaneGroup(k, operators, types, task, shared, group, shuffles)
 
 
 @immutable
@@ -203,9 +257,8 @@ class StagedTile:
         with k.loop("r", self.per) as round_:
             yield k.declare("place", skipped + round_)
 
-    def prefixes(self) -> kc.Variable:
-        """Inclusive prefixes of what each lane's elements come to; see
-        `LaneGroup.prefixes`."""
+    def prefixes(self) -> Prefixes:
+        """Prefixes of what each lane's elements come to; see `LaneGroup.prefixes`."""
         lanes = self.lane_group
         own = lanes.neutral("own")
         with parallel_region(lanes.k), self.consecutive() as place:

@@ -95,14 +95,13 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
             lanes.combine_right(own, point(index))
             for result, value in zip(results, own, strict=True):
                 k.write(result, (*at, index), value)
-        half = lanes.prefixes(own)
-        with parallel_region(k), k.branch(task.lane > 0):
-            before = lanes.shared.get(half + task.local - 1)
-            with consecutive(k, task) as index:
-                after = [k.declare("own", k.read(r, (*at, index))) for r in results]
-                lanes.combine_left(before, after)
-                for result, value in zip(results, after, strict=True):
-                    k.write(result, (*at, index), value)
+        before = lanes.prefixes(own).before
+        later = k.branch(task.lane > 0)
+        with parallel_region(k), later, consecutive(k, task) as index:
+            after = [k.declare("own", k.read(r, (*at, index))) for r in results]
+            lanes.combine_left(before, after)
+            for result, value in zip(results, after, strict=True):
+                k.write(result, (*at, index), value)
     _bind_arrays(k, stm, made)
 
 

@@ -105,14 +105,13 @@ def scan_tile(lanes: LaneGroup, tile: StagedTile, carry: list[kc.Variable]) -> N
     """Scan the elements of a tile in place, starting from `carry`; then a barrier, and
     `carry` is the last prefix of the tile."""
     k, task = lanes.k, lanes.task
-    half = tile.prefixes()
+    prefixes = tile.prefixes()
     before = [k.declare("before", value) for value in carry]
     with parallel_region(k):
         with k.branch(task.lane > 0):
-            lanes.combine_right(before, lanes.shared.get(half + task.local - 1))
+            lanes.combine_right(before, prefixes.before)
         tile.scan(before)
-        last = task.local - task.lane + task.lanes - 1
-        lanes.combine_right(carry, lanes.shared.get(half + last))
+        lanes.combine_right(carry, prefixes.total)
 
 
 def _second(
@@ -159,4 +158,4 @@ def _fold_before(
     with parallel_region(k), k.loop("at", end, begin, extent=share) as at:
         place = row + at
         lanes.combine_right(own, [k.read(array, (place,)) for array in carries])
-    return lanes.tree(own)
+    return lanes.tree(own, everywhere=True)

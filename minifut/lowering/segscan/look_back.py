@@ -29,7 +29,7 @@ from collections.abc import Sequence
 
 from minifut.ir.kernels import Parameter, SegScan
 from minifut.ir.node import immutable
-from minifut.ir.sizes import Size, ceil_div
+from minifut.ir.sizes import ONE, Size, ceil_div
 from minifut.ir.types import I64, U64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import from_word, to_word, word_of
@@ -156,17 +156,13 @@ def look_back_scan(
     zero = kc.Literal(0, kc.LONG)
     tile = staged_tile(lanes, staged, start, zero, k.size_value(per))
     tile.fill(body_at(k, operation, outer, mapped), is_light(operation.body))
-    half = tile.prefixes()
-    inner = lanes.neutral("inner")
-    with k.branch(local > 0):
-        assign_all(k, inner, lanes.shared.get(half + local - 1))
-    aggregate = lanes.shared.get(half + k.width - 1)
+    in_tile = tile.prefixes()
     is_first = k.declare("is_first", local.equals(0))
     with k.branch(is_first):
-        published.publish(number, aggregate)
-    before = _look_back(lanes, published, tile_number, aggregate)
+        published.publish(number, in_tile.total)
+    before = _look_back(lanes, published, tile_number, in_tile.total)
     with parallel_region(k):
-        lanes.combine_right(before, inner)
+        lanes.combine_right(before, in_tile.before)
         tile.scan(before)
     tile.write(results, outer)
     host.launch(k, grid, cut.group, fresh=True)
@@ -190,28 +186,27 @@ def _look_back(
     lanes: LaneGroup,
     published: Published,
     tile: kc.Expression,
-    aggregate: ElementValues,
+    aggregate: Sequence[kc.Expression],
 ) -> list[kc.Variable]:
     """The prefix before a tile, in all lanes; that with its aggregate is published
     where the next block needs it."""
     k, task = lanes.k, lanes.task
-    own = lanes.neutral("own")
+    own, earlier = lanes.neutral("own"), lanes.neutral("earlier")
     in_block = k.declare("in_block", tile % k.width)
     first = k.declare("first", task.task - in_block)
+    block = SharedOperands(k, lanes.types, ONE, "block")
+    zero = kc.Literal(0, kc.LONG)
     with k.branch(task.local < in_block):
         assign_all(k, own, published.wait(first + task.local))
-    half = lanes.prefixes(own)
-    zero = kc.Literal(0, kc.LONG)
-    free = k.declare("free", kc.Select(half.equals(0), k.width, zero, kc.LONG))
     with k.branch(task.local.equals(0)):
-        earlier = lanes.neutral("earlier")
         with k.branch(tile >= k.width):
             assign_all(k, earlier, published.wait(published.prefix(first - 1)))
-        lanes.shared.put(free, earlier)
-    before = [k.declare("before", value) for value in lanes.shared.get(free)]
+        block.put(zero, earlier)
+    tiles = lanes.prefixes(own).total
+    before = [k.declare("before", value) for value in block.get(zero)]
     prefix = lanes.neutral("prefix")
     with parallel_region(k):
-        lanes.combine_right(before, lanes.shared.get(half + k.width - 1))
+        lanes.combine_right(before, tiles)
         assign_all(k, prefix, before)
         lanes.combine_right(prefix, aggregate)
     is_last = k.declare("is_last", in_block.equals(k.width - 1))
