@@ -272,6 +272,20 @@ def _in_quarters(name: str, width: int) -> str:
     return f"{head} {{\n  return ({own})({calls});\n}}\n"
 
 
+# PoCL calls a function where there is one instruction, which clang knows and of which
+# it makes vectors.
+_ROUNDINGS = {"floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc"}
+_ROUNDING = """
+{own} {name}_{type}({own} x) {{
+#if defined(__clang__) && (defined(__SSE4_1__) || defined(__aarch64__))
+  return __builtin_{function}{suffix}(x);
+#else
+  return {function}(x);
+#endif
+}}
+"""
+
+
 _MACROS = dict.fromkeys(("LOAD_F16", "STORE_F16"), "access_f16")
 _WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
 
@@ -285,6 +299,8 @@ def has_function(name: str, type_: ScalarType, of_vectors: bool = False) -> bool
             return not of_vectors and name in ("to_bits", "from_bits", "nextafter")
         case "float", bits if of_vectors:
             return name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
+        case "float", _:
+            return name in _ROUNDINGS
     return False
 
 
@@ -306,6 +322,12 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
         return [(helper, text.replace("#", width[0]).lstrip())]
     if name in _QUARTERED and type_name == "f64":
         return [(helper, _in_quarters(name, int(width[0])))]
+    if name in _ROUNDINGS:
+        own, suffix = ("float", "f") if type_name == "f32" else ("double", "")
+        text = _ROUNDING.format(
+            own=own, suffix=suffix, name=name, type=type_name, function=_ROUNDINGS[name]
+        )
+        return [(helper, text.lstrip())]
     text = _numeric(name, SCALARS[type_name], *width).lstrip()
     others = set(re.findall(r"\b[a-z]+_[iu]\d+_\d+\b", text)) - {helper}
     pairs = [pair for other in sorted(others) for pair in helper_source(other)]

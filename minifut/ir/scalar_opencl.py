@@ -26,7 +26,7 @@ from minifut.ir.rounding import digits
 from minifut.ir.scalar_helpers import has_function, helper_source
 from minifut.ir.scalar_table import OperatorCost, Row
 from minifut.ir.scalars import Operator, operator_cost, row_of
-from minifut.ir.types import F16, F32, ScalarType
+from minifut.ir.types import F16, F32, F64, ScalarType
 
 C_NAMES = {
     "i8": "char", "i16": "short", "i32": "int", "i64": "long",
@@ -140,7 +140,8 @@ def _spelling(row: Row, operator: Operator) -> Spelling:
     scalar, vector = _filled(template, type_), row.vector
     helpers: tuple[str, ...] = ()
     if has_function(name, type_):
-        scalar, vector = f"{name}_{type_}({places})", None
+        scalar = f"{name}_{type_}({places})"
+        vector = vector if type_ in (F32, F64) else None
         helpers = (f"{name}_{type_}",)
     if has_function(name, type_, of_vectors=True):
         wide = f"{name}_{type_}_{{v}}"

@@ -48,6 +48,14 @@ def test_spellings_fit_vectors() -> None:
     assert spelling(operator("div", I32)).vector is None
 
 
+def test_rounding_is_one_instruction_where_the_compiler_knows_it() -> None:
+    rounding = spelling(operator("round", F32))
+    assert rounding.text("x") == "round_f32(x)"
+    assert rounding.text("x", width=8) == "rint(x)"
+    assert "__builtin_rintf(x)" in helper_text(rounding.helpers)
+    assert "__builtin_trunc(x)" in helper_text(spelling(operator("trunc", F64)).helpers)
+
+
 def operands_of(op: Operator) -> list[np.ndarray]:
     random = np.random.default_rng(11)
 
