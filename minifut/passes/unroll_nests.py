@@ -151,13 +151,11 @@ def _data_dependent(body: Body) -> set[Atom]:
     found: set[Atom] = set()
     for statement in body.statements:
         exp = statement.exp
-        match exp:
-            case ScalarOp(operator, operands) if operator.result.is_integer:
-                depends = operator.operands[0].is_float or any(
-                    operand in found for operand in operands
-                )
-            case _:
-                depends = isinstance(exp, Index)
+        depends = isinstance(exp, Index)
+        if isinstance(exp, ScalarOp) and exp.operator.result.is_integer:
+            depends = exp.operator.operands[0].is_float or any(
+                operand in found for operand in exp.operands
+            )
         if depends:
             found.update(p.name for p in statement.pattern)
     return found
