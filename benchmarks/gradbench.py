@@ -165,7 +165,7 @@ def main() -> int:
     checkout = options.checkout.resolve()
     lib = (options.lib or checkout / "tools/futhark/lib").resolve()
     package = checkout / "python/gradbench"
-    os.environ["PYTHONPATH"] = str(package)
+    os.environ["PYTHONPATH"] = os.pathsep.join((str(package), *sys.path))
     sys.path[:0] = [str(package), str(checkout / "tools/futhark")]
     os.chdir(checkout)
     failed = []
