@@ -1,4 +1,5 @@
-"""Where views are pulled above maps: only if a consumer can then fuse with the map.
+"""Where views are pulled above maps: only if a consumer can then fuse with the map, or
+if folds are rearranged for the result of a body, whose copy in that order is saved.
 
 From the last statement of a body to the first, so that a view moves up through
 several maps. The map moves down to the view: nothing between them may update what it
@@ -10,10 +11,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable
 
-from minifut.ir.core import Atom, Index, Rearrange, Reshape, Stm
+from minifut.ir.core import Atom, Exp, Index, Rearrange, Reshape, Stm
 from minifut.ir.scope import add_parameters
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, walk
 from minifut.names import Name
 from minifut.passes.fusion.pair import Fusing
 from minifut.passes.fusion.views import VIEWS
@@ -44,7 +45,7 @@ def pull_views(
         view = pending.pop()
         if view is None:
             continue
-        at = _producer(view, maker, uses, users)
+        at = _producer(view, statements, maker, uses, users)
         producer = pending[at] if at is not None and at < len(pending) else None
         outcome = None
         if producer is not None and not _clash(producer, pending, updated):
@@ -70,20 +71,37 @@ def pull_views(
 
 
 def _producer(
-    view: Stm, maker: dict[Name, int], uses: Counter[Name], users: dict[Name, list[Stm]]
+    view: Stm,
+    statements: tuple[Stm, ...],
+    maker: dict[Name, int],
+    uses: Counter[Name],
+    users: dict[Name, list[Stm]],
 ) -> int | None:
-    """The position of the map that only this view needs, if only one SOAC needs
-    that."""
+    """The position of the map that only this view needs, if only one SOAC or the
+    result of the body needs that."""
     exp = view.exp
     if not isinstance(exp, Rearrange | Reshape | Index):
         return None
     name = view.pattern[0].name
-    if uses[exp.array] != 1 or uses[name] != 1 or len(users[name]) != 1:
+    if uses[exp.array] != 1 or uses[name] != 1 or len(users[name]) > 1:
         return None
+    at = maker.get(exp.array)
+    if not users[name]:
+        # the fold of each element outweighs the order in which they are stored
+        folded = at is not None and _folds(statements[at].exp)
+        return at if folded and isinstance(exp, Rearrange) else None
     consumer = users[name][0].exp
     if not isinstance(consumer, SOAC_EXPRESSIONS) or name not in consumer.arrays:
         return None
-    return maker.get(exp.array)
+    return at
+
+
+def _folds(exp: Exp) -> bool:
+    """Whether it is a map whose elements are folds."""
+    if not isinstance(exp, Screma) or not exp.is_map:
+        return False
+    nodes = walk(exp.function.body)
+    return any(isinstance(node, Screma) and node.reduces for node in nodes)
 
 
 def _clash(producer: Stm, pending: list[Stm | None], updated: Updated) -> bool:

@@ -2,7 +2,7 @@
 
 (iota n)[i]              →  i              (replicate [n] v)[i]      →  v
 a[i][j]                  →  a[i, j]        (transpose a)[i, j]       →  a[j, i]
-(transpose a)[i]         →  a[:, i]        (reshape [n][m] a)[i, j]  →  a[i * m + j]
+(transpose a)[i]         →  a[:, i]        (reshape [n][m] a)[1, 2]  →  a[m + 2]
 reshape s (reshape t a)  →  reshape s a    transpose (transpose a)   →  a
 """
 
@@ -29,6 +29,9 @@ from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 IndexOrSlice = Atom | DimSlice
+
+READ_ON = (ArrayLiteral, Index, Iota, Replicate)
+"""what makes vectors whose elements rules find elsewhere"""
 
 
 def _plain(slice_: tuple[IndexOrSlice, ...]) -> tuple[Atom, ...] | None:
@@ -243,23 +246,25 @@ def _is_whole(place: IndexOrSlice, size: Size) -> bool:
     )
 
 
-INDEX_OF_RESHAPE_REFUSED = Declined("no vector was reshaped, nor is the place known")
+INDEX_OF_RESHAPE_REFUSED = Declined("no vector that is read on, nor a known place")
 
 
 @rule(core.Index)
 def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
-    """A place in a reshaped vector, a place in any reshaped array whose numbers are
-    known, or one in an array only renamed in its sizes.
+    """A place in a reshaped vector whose elements may lie elsewhere, a place in any
+    reshaped array whose numbers are known, or one in an array of other names of sizes.
 
     before:
         given (xs: [6]i32)
-        let t: [2][3]i32 = reshape([2][3], xs)
+        let r: [6]i32 = xs[5i64 :+ 6 by -1i64]
+        let t: [2][3]i32 = reshape([2][3], r)
         let x: i32 = t[1i64, 2i64]
     after:
-        let t: [2][3]i32 = reshape([2][3], xs)
+        let r: [6]i32 = xs[5i64 :+ 6 by -1i64]
+        let t: [2][3]i32 = reshape([2][3], r)
         let a: i64 = mul_i64(1i64, 3i64)
         let b: i64 = add_i64(a, 2i64)
-        let x: i32 = xs[b]
+        let x: i32 = r[b]
     before:
         given (xss: [2][3]i32)
         let t: [3][2]i32 = reshape([3][2], xss)
@@ -267,10 +272,13 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let t: [3][2]i32 = reshape([3][2], xss)
         let x: i32 = xss[1i64, 1i64]
-    declines: no vector was reshaped, nor is the place known
-        given (xss: [2][3]i32, i: i64)
-        let t: [3][2]i32 = reshape([3][2], xss)
-        let x: i32 = t[2i64, i]
+
+    Of other arrays the view is as good, and says which dimension each index is for.
+
+    declines: no vector that is read on, nor a known place
+        given (xs: [6]i32, i: i64, j: i64)
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let x: i32 = t[i, j]
     """
     exp = statement.exp_of(Index)
     source = context.definition(exp.array)
@@ -284,7 +292,7 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
         return INDEX_OF_RESHAPE_REFUSED
     if len(before) == len(source.shape) == 1:
         return with_expression(statement, Index(source.array, exp.slice))
-    if len(before) != 1:
+    if len(before) != 1 or not isinstance(context.definition(source.array), READ_ON):
         known = _known_place(indices, source.shape, before)
         if known is None:
             return INDEX_OF_RESHAPE_REFUSED
