@@ -154,10 +154,19 @@ def _shift(
         if name not in ("add", "sub"):
             return None
         index, amount = operands
-        if isinstance(amount, Name) and (amount in defined or inside.get(amount)):
+        if name == "add" and not _varies(index, defined, inside):
+            index, amount = amount, index
+        if _varies(amount, defined, inside):
             return None
         steps.append((name, amount))
     return None
+
+
+def _varies(
+    atom: Atom, defined: dict[Name, Stm], inside: dict[Name, frozenset[int]]
+) -> bool:
+    """Whether an atom is not the same at all points of the nest."""
+    return isinstance(atom, Name) and (atom in defined or bool(inside.get(atom)))
 
 
 @immutable
