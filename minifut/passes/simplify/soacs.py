@@ -2,6 +2,7 @@ r"""Maps with trivial results or redundant inputs.
 
 map (\x -> x) xs              →  xs
 map (\x -> v) xs              →  replicate [n] v      v the same for all
+map (\x -> (v, v)) xs         →  let ys = map (\x -> v) xs  in (ys, ys)
 map (\x y -> .. x ..) xs ys   →  map (\x -> .. x ..) xs
 map (\x y -> .. y ..) xs xs   →  map (\x -> .. x ..) xs
 map (\x -> .. x ..) (replicate [n] v)   →  map (\ -> .. v ..)
@@ -69,7 +70,7 @@ SIMPLIFY_MAPPED_REFUSED = Declined("all results are computed")
 
 @rule(Screma)
 def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
-    r"""Replace mapped results that are an input or uniform by views.
+    r"""Replace mapped results that are an input, uniform or another result by views.
 
     before:
         given (n: i64, xs: [n]i32, k: i32)
@@ -82,6 +83,15 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
         let a: [n]i32 = xs
         let b: [n]i32 = replicate([n], k)
         let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
+    before:
+        given (n: i64, xs: [n]i32)
+        let (a: [n]i32, b: [n]i32) = map(n, (xs), \(x: i32) -> (i32, i32) {
+          let y: i32 = add_i32(x, 1i32)
+          return y, y
+        })
+    after:
+        let a: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
+        let b: [n]i32 = a
     declines: all results are computed
         given (n: i64, xs: [n]i32)
         let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
@@ -96,12 +106,18 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     combined = sum(len(s.neutral) for s in exp.scans)
     combined += sum(len(r.neutral) for r in exp.reduces)
     known: dict[int, Exp] = {}
+    computed: dict[Atom, int] = {}
+    again: dict[int, Exp] = {}
     for position, atom in enumerate(function.body.result[combined:], combined):
         if isinstance(atom, Name) and atom in inputs:
             known[position] = Copy(inputs[atom])
         elif isinstance(atom, Constant) or atom not in bound:
             known[position] = Replicate((exp.width,), atom)
-    if not known:
+        elif atom in computed:
+            again[position] = Copy(pattern[computed[atom]].name)
+        else:
+            computed[atom] = position
+    if not known and not again:
         return SIMPLIFY_MAPPED_REFUSED
     location, attributes = statement.location, statement.attributes
     statements = [
@@ -112,11 +128,12 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
             return with_values(
                 statement, tuple(statements), tuple(p.name for p in pattern)
             )
-        kept = [n for n in range(len(pattern)) if n not in known]
+        kept = [n for n in range(len(pattern)) if n not in known | again]
         if not kept:
             return SIMPLIFY_MAPPED_REFUSED
         rest = tuple(pattern[n] for n in kept)
         statements.append(Stm(rest, _only(exp, kept), attributes, location))
+    statements += [Stm((pattern[n],), new, (), location) for n, new in again.items()]
     return tuple(statements)
 
 

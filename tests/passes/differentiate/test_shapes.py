@@ -91,7 +91,7 @@ GRADIENTS = {
         "[n] (xs: [n]f64) (w: [n]f64)"
         " = vjp (\\xs -> loop xs for _i < 10 do"
         " map2 (\\a b -> a * 0.5 + b * 0.5) xs (rotate 1 xs)) xs w",
-        (2, 3),
+        (2, 2),
     ),
     "nearest": (
         "[n][k][d] (cs: [k][d]f64) (ps: [n][d]f64)"
