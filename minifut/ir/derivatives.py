@@ -53,3 +53,7 @@ class CustomVjp:
 
 
 DERIVATIVE_EXPRESSIONS = (Jvp, Vjp, CustomVjp)
+
+RETURN_SWEEP = "return_sweep"
+"""the attribute of loops that reverse mode makes: what all rounds add to a sum may be
+added in any order"""

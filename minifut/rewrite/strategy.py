@@ -99,9 +99,9 @@ def outermost(*rules: Rule) -> Strategy:
     return _walking(rules, before=True, stop=False, inside_new=False)
 
 
-def bottom_up(*rules: Rule) -> Strategy:
-    """What is inside first, then each statement."""
-    return _walking(rules, before=False, stop=False)
+def bottom_up(*rules: Rule, closed: tuple[type, ...] = ()) -> Strategy:
+    """What is inside first, then each statement; nothing inside of `closed` nodes."""
+    return _walking(rules, before=False, stop=False, closed=closed)
 
 
 def once(*rules: Rule) -> Strategy:
@@ -140,13 +140,14 @@ def until_fixpoint(strategy: Strategy, limit: int = 100) -> Strategy:
 
 
 def _walking(
-    rules: tuple[Rule, ...], before: bool, stop: bool, inside_new: bool = True
-) -> Strategy:
+    rules: tuple[Rule, ...], before: bool, stop: bool, inside_new: bool = True,
+    closed: tuple[type, ...] = (),
+) -> Strategy:  # fmt: skip
     def run(node: Any, rewriting: Rewriting) -> Any:
         rewriting.definitions = {}
         rewriting.levels = ()
         rewriting.done = False
-        return _Walk(rules, before, stop, inside_new, rewriting).node(node)
+        return _Walk(rules, before, stop, inside_new, closed, rewriting).node(node)
 
     return run
 
@@ -157,10 +158,11 @@ class _Walk:
     before: bool
     stop: bool
     inside_new: bool
+    closed: tuple[type, ...]
     state: Rewriting
 
     def node(self, node: Any) -> Any:
-        if self.state.done:
+        if self.state.done or isinstance(node, self.closed):
             return node
         match node:
             case Body() | KernelBody():

@@ -11,11 +11,15 @@ and histograms combine become scalars (`combine_scalars`).
 
 from __future__ import annotations
 
+from typing import Any
+
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Program
+from minifut.ir.core import Loop, Program, Stm
+from minifut.ir.derivatives import RETURN_SWEEP
+from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.soacs import Hist, Reduce, Scan
-from minifut.ir.traverse import contains, walk
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Reduce, Scan
+from minifut.ir.traverse import children, contains, map_children, walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.concatenations import split_histogram_of_concat
@@ -25,6 +29,7 @@ from minifut.passes.accumulations.factors import sum_before_product
 from minifut.passes.accumulations.histograms import gather_in_histogram
 from minifut.passes.accumulations.loops import map_of_update_loop
 from minifut.passes.accumulations.reductions import reduce_updates
+from minifut.passes.accumulations.rounds import sum_after_loop
 from minifut.passes.accumulations.rows import update_elements_of_rows
 from minifut.passes.accumulations.scalars import combine_scalars
 from minifut.passes.accumulations.separate import separate_updates
@@ -51,6 +56,7 @@ RULES = bottom_up(
     combine_scalars,
 )
 DISTRIBUTION = bottom_up(distribute_updates)
+SUMS = bottom_up(sum_after_loop, closed=(*SOAC_EXPRESSIONS, WithAcc))
 
 
 def accumulate(
@@ -68,10 +74,31 @@ def accumulate(
         if after is program:
             break
         program = simplify(fuse(simplify(after, names), names, trace), names)
+    if _marked(program):
+        summed = SUMS(program, Rewriting(names, scope_of(program), trace or Trace()))
+        if summed is not program:
+            summed = simplify(fuse(simplify(summed, names), names, trace), names)
+        program = _unmarked(summed)
     if program is before:
         return program
     # gathered values follow conditions that those of their place decide
     return simplify(remove_checks(program, names, trace), names)
+
+
+def _marked(node: Any) -> bool:
+    """Whether there is a loop of a return sweep."""
+    if isinstance(node, Stm) and RETURN_SWEEP in node.attributes:
+        return True
+    return contains(node, Loop) and any(map(_marked, children(node)))
+
+
+def _unmarked(node: Any) -> Any:
+    """What is left of loops of return sweeps is like all others."""
+    node = map_children(node, _unmarked)
+    if isinstance(node, Stm) and RETURN_SWEEP in node.attributes:
+        kept = tuple(a for a in node.attributes if a != RETURN_SWEEP)
+        return replace(node, attributes=kept)
+    return node
 
 
 def _folds_arrays(program: Program) -> bool:

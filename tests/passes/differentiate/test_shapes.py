@@ -12,9 +12,11 @@ from minifut.errors import Source
 from minifut.gradients.derivative import Derivative
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Index, Iota, Loop, Rearrange, Reshape, Scratch, Update
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.kernels import CollectiveCopy
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import ArrayType, shape_of
+from minifut.names import Name
 from minifut.passes.differentiate.entries import DerivativeMode
 from minifut.passes.pipeline import PipelineOptions
 
@@ -257,3 +259,30 @@ def test_an_unrolled_loop_has_no_tape() -> None:
     core = stages.to_core(stages.check(Source("test.fut", text)))
     program = stages.without_derivatives(core)
     assert not any(isinstance(node, (Loop, Update)) for node in walk(program))
+
+
+def test_products_of_a_gradient_have_tiles_and_are_stored_as_they_are_wanted() -> None:
+    text = """
+entry main [n][m][p] (a: [n][m]f64) (b: [m][p]f64) =
+  let product a b =
+    map (\\row -> map (\\column -> f64.sum (map2 (*) row column)) (transpose b)) a
+  in vjp (\\(a, b) -> f64.sum (map (\\x -> x * x) (flatten (product a b)))) (a, b) 1
+"""
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.to_kernels(core, PipelineOptions(stop_after="place-results"))
+    # two operands of three products, in the version with a split dimension, too
+    assert sum(isinstance(n, CollectiveCopy) for n in walk(program)) == 2 * 3 * 2
+    (function,) = program.functions
+    made = {p.name: s.exp for s in function.body.statements for p in s.pattern}
+    results = [made[a] for a in function.body.result if isinstance(a, Name)]
+    assert not any(isinstance(exp, Rearrange) for exp in results)
+
+
+def test_the_adjoint_of_a_part_at_a_position_that_is_added_to_is_a_map() -> None:
+    text = """
+entry main [n] (h: i64) (xs: [n]f64) (w: [h]f64) =
+  vjp (\\xs -> #[unsafe] map (\\i -> f64.sin xs[h + i]) (iota h)) xs w
+"""
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.to_kernels(core, PipelineOptions(stop_after="accumulate"))
+    assert not any(isinstance(node, Hist | WithAcc) for node in walk(program))

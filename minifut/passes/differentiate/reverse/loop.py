@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Set
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, ForLoop, Loop, Param, Stm
+from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import atom_size, size_names, substitute
@@ -53,7 +54,8 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           return mul, tape_2
         }
         let sub: i64 = sub_i64(rounds, 1i64)
-        let adj: f64 = loop (adj_1: f64 = x_seed_1) for j: i64 < rounds do {
+        #[return_sweep] let adj: f64 = loop (adj_1: f64 = x_seed_1)
+            for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
           let x_3: f64 = tape[sub_1]
           let mul_1: f64 = mul_f64(x_3, adj_1)
@@ -115,8 +117,9 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let r_adj: [m]f64 = replicate([m], s_seed)
         let zeros: [k]f64 = replicate([k], 0.0f64)
         let sub: i64 = sub_i64(rounds, 1i64)
-        let (size_1: i64, adj: [size_1]f64, adj_1: [k]f64) = loop (size_2: i64 = m,
-            adj_2: [size_2]f64 = r_adj, adj_3: [k]f64 = zeros) for j: i64 < rounds do {
+        #[return_sweep] let (size_1: i64, adj: [size_1]f64, adj_1: [k]f64) =
+            loop (size_2: i64 = m, adj_2: [size_2]f64 = r_adj, adj_3: [k]f64 = zeros)
+            for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
           let p_3: i64 = tape[sub_1]
           let starts_3: i64 = starts[sub_1]
@@ -330,7 +333,9 @@ class _Return:
             ForLoop(place, self.count, I64),
             round_.finish(*result),
         )
+        attributes, build.attributes = build.attributes, (RETURN_SWEEP,)
         results = [p.name for p in _bind(build, loop)]
+        build.attributes = attributes
         made = results[len(restored) :]
         for n, name in zip(restored, results, strict=False):
             if n in self.after and isinstance(start := exp.initial[n], Name):
