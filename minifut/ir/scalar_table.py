@@ -12,7 +12,8 @@
 `derivative` has a formula for each operand: the partial derivative in it. `x`, `y`,
 `z` stand for the operands, `r` for the result; a call is a scalar operator of the same
 type; numbers have the operator's type. "0" means that the result does not depend on the
-operand, or in steps only (comparisons, rounding, bits). At a kink one side is chosen:
+operand, or in steps only (comparisons, rounding). The derivatives of `to_bits` and
+`from_bits` are these operators, of the bits of tangents. At a kink one side is chosen:
 `min` and `max` depend on their first operand where both are equal, and 0 ** y for y < 1
 has derivative 0. Integers follow the same rules where these make sense, dividing
 towards zero. None where no derivative is known.
@@ -280,7 +281,7 @@ TABLE: tuple[Row, ...] = (
     _function("erfc", "-1.1283791670955126 * exp(-(x * x))"),
     Row(FLOATS, "isnan", "xb", "isnan", "0", "(isnan({0}) != 0)", None, exact=True),
     Row(FLOATS, "isinf", "xb", "isinf", "0", "(isinf({0}) != 0)", None, exact=True),
-    Row(FLOATS, "to_bits", "xu", "to_bits", "0", "as_{unsigned}{v}({0})", exact=True),
-    Row(FLOATS, "from_bits", "ux", "from_bits", "0", "as_{own}{v}({0})", exact=True),
+    Row(FLOATS, "to_bits", "xu", "to_bits", "1", "as_{unsigned}{v}({0})", exact=True),
+    Row(FLOATS, "from_bits", "ux", "from_bits", "1", "as_{own}{v}({0})", exact=True),
 )
 # fmt: on

@@ -15,8 +15,13 @@ from minifut.errors import InternalError
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Constant, Lambda
+from minifut.ir.scalars import Operator
+from minifut.ir.scalars import operator as scalar_operator
 from minifut.ir.types import BOOL, ArrayType, ScalarType, Type, row_type
 from minifut.names import Name
+
+OF_BITS = ("to_bits", "from_bits")
+"""operators whose derivatives are the operators"""
 
 
 def is_zero(atom: Atom) -> bool:
@@ -57,6 +62,17 @@ def fit(build: Builder, atom: Atom, type_: Type) -> Atom:
     if isinstance(type_, ArrayType) and isinstance(atom, Name):
         return build.reshape(atom, type_.shape)
     return atom
+
+
+def moved(build: Builder, atom: Atom, operator: Operator, type_: ScalarType) -> Atom:
+    """The tangent or adjoint of an operand or the result as one of the other's type:
+    converted, or the same bits where the operator gives those."""
+    if operator.name not in OF_BITS or build.scalar_type(atom) == type_:
+        return build.convert(atom, type_)
+    name, number = (
+        ("from_bits", type_) if type_.is_float else ("to_bits", operator.type)
+    )
+    return build.let(core.ScalarOp(scalar_operator(name, number), (atom,)), "bits")
 
 
 def choose(build: Builder, condition: Atom, then: Atom, otherwise: Atom) -> Name:

@@ -38,6 +38,7 @@ SCALAR = {
     "stripmine": "#[stripmine(1)] loop a = x for i < 11 do a * 0.5 + y * f64.i64 i",
     "deep stripmine": "#[stripmine(2)] loop a = x for i < 29 do f64.sin (a + y * f64.i64 i)",
     "conversions": "f64.f32 (f32.f64 1) * x + f64.i64 (i64.f64 (f64.floor y)) * x",
+    "bits": "f64.from_bits (f64.to_bits (x * y)) * x + f64.sin (f64.from_bits (f64.to_bits y))",
     "match": "match (if x < 0 then 0i32 else 1) case 0 -> x case 1 -> x * y case _ -> y",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import constant
 from minifut.ir.core import Atom, Stm
-from minifut.passes.differentiate.arithmetic import plus, times
+from minifut.passes.differentiate.arithmetic import moved, plus, times
 from minifut.passes.differentiate.context import known_partials
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
@@ -42,7 +42,7 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
         tangent = sweep.of(operand)
         if tangent is None:
             continue
-        tangent = build.convert(tangent, exp.operator.result)
+        tangent = moved(build, tangent, exp.operator, exp.operator.result)
         part = times(build, formula, letters, tangent)
         if part is not None:
             total = part if total is None else plus(build, total, part)

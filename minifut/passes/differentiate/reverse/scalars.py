@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm
-from minifut.passes.differentiate.arithmetic import times
+from minifut.passes.differentiate.arithmetic import moved, times
 from minifut.passes.differentiate.context import known_partials
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
@@ -43,7 +43,8 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
             if operand in sweep.activity:
                 part = times(build, formula, letters, adjoint)
                 if part is not None:
-                    part = build.convert(part, build.scalar_type(operand))
+                    type_ = build.scalar_type(operand)
+                    part = moved(build, part, exp.operator, type_)
                 adjoints.add(build, operand, part)
 
     return Reversed((statement,), back)
