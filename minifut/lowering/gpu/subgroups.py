@@ -66,10 +66,10 @@ def exchange_by_shuffles(
           return returns x
         }
     after:
-        $if SUBGROUP > 1
+        $if ((SUBGROUP > 1) and (((WORK_ITEMS & (WORK_ITEMS - 1)) == 0) and
         ..
         SHUFFLE_32(down, moved, word, (uint)offset);
-        int other = (int)moved;
+        int other = ((int)moved);
         ..
         barrier(CLK_LOCAL_MEM_FENCE);
         ..

@@ -137,9 +137,9 @@ def distribute_cyclically(operation: SegRed, context: Context) -> bool | Decline
         ROUNDS(long, at_1, rest, end, lanes_1, step_1) {
             int x_4 = xs[at_1];
         ..
-        while (count > 1L) {
-            long bits = (count > 2L) ? 2L : 1L;
-            long first = local_1 << bits;
+        while (count_1 > 1L) {
+            long bits = (count_1 > 2L) ? 2L : 1L;
+            long first_1 = local_1 << bits;
             long beyond = (local_1 + 1L) << bits;
         ..
             barrier(CLK_LOCAL_MEM_FENCE);

@@ -36,7 +36,7 @@ from minifut.rewrite.context import StatementContext
 
 
 @immutable
-class Term:
+class RoundTerm:
     """What a round adds to a sum: the widths and positions of its maps, `fold` those of
     the dimension that is summed in a round, and the scalars of a point. `made` are the
     arrays of the round, `kept` those with a row for each; `at` is the row's index."""
@@ -53,7 +53,7 @@ class Term:
     dropped: frozenset[Name]
 
 
-def terms_of(exp: Loop, form: ForLoop, context: StatementContext) -> list[Term]:
+def terms_of(exp: Loop, form: ForLoop, context: StatementContext) -> list[RoundTerm]:
     body = exp.body
     made = {p.name: s for s in body.statements for p in s.pattern}
     carried = {p.name for p in exp.parameters}
@@ -83,7 +83,7 @@ def terms_of(exp: Loop, form: ForLoop, context: StatementContext) -> list[Term]:
     return found
 
 
-def products_and_sums(terms: list[Term]) -> list[Term]:
+def products_and_sums(terms: list[RoundTerm]) -> list[RoundTerm]:
     """Those with an array that has a row for each round, and others of what these put
     on tapes anyway; all with the same index of rows."""
     products = [term for term in terms if term.kept and term.made]
@@ -130,7 +130,7 @@ def _term(
     own: frozenset[Name],
     form: ForLoop,
     context: StatementContext,
-) -> Term | None:
+) -> RoundTerm | None:
     """The term that a statement computes, if all that it reads can be on tapes. `own`
     are the names that the loop binds."""
     widths: list[Size] = []
@@ -181,7 +181,7 @@ def _term(
             return None
     if len(at) > 1:
         return None
-    return Term(
+    return RoundTerm(
         number, tuple(widths), tuple(positions), fold, body.statements,
         body.result[0], frozenset(made), frozenset(kept), frozenset(at), frozenset(),
     )  # fmt: skip

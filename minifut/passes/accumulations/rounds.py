@@ -44,7 +44,11 @@ from minifut.ir.soacs import Reduce, Screma, map_, redomap
 from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, array_of, element_of, shape_of
 from minifut.names import Name
-from minifut.passes.accumulations.round_terms import Term, products_and_sums, terms_of
+from minifut.passes.accumulations.round_terms import (
+    RoundTerm,
+    products_and_sums,
+    terms_of,
+)
 from minifut.passes.differentiate.arithmetic import adder, plus
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -111,7 +115,7 @@ def _after(
     statement: Stm,
     exp: Loop,
     form: ForLoop,
-    terms: list[Term],
+    terms: list[RoundTerm],
     context: StatementContext,
 ) -> tuple[Stm, ...]:
     build = context.builder(statement)
@@ -156,7 +160,7 @@ def _is_zero(exp: Exp | None) -> bool:
 def _with_tapes(
     build: Builder,
     exp: Loop,
-    terms: list[Term],
+    terms: list[RoundTerm],
     tapes: Mapping[Name, Param],
     at: Atom,
     kept: list[int],
@@ -187,7 +191,7 @@ def _with_tapes(
 
 
 def _total(
-    build: Builder, term: Term, count: Size, of_rounds: Mapping[Name, Name]
+    build: Builder, term: RoundTerm, count: Size, of_rounds: Mapping[Name, Name]
 ) -> Screma:
     """The sums over all rounds, for all positions."""
     width = count if term.fold is None else count * term.fold[0]
@@ -216,7 +220,7 @@ def _total(
     return rename(exp, build.names)
 
 
-def _reads(term: Term, flat: Mapping[Name, Name], place: Name) -> Iterator[Stm]:
+def _reads(term: RoundTerm, flat: Mapping[Name, Name], place: Name) -> Iterator[Stm]:
     """The scalars of a point, read from what all rounds have kept."""
     for each in term.statements:
         exp = each.exp
