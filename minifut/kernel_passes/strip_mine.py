@@ -167,7 +167,10 @@ class _PeriodicBody(PositionIndices):
             return None
         for place, operand in enumerate(node.operands):
             other = node.operands[1 - place]
-            if self.offset(operand) == 0 and (mask := self.uniform(other)):
+            mask = self.uniform(other) if self.offset(operand) == 0 else None
+            if mask is not None:
+                if isinstance(mask, kc.Literal):  # of short blocks, or of several bits
+                    return None
                 return _BitTest(node, mask, partial(kc.Expression.__and__, mask))
             match other, self.defined(operand):
                 case kc.Literal(int(bit)), kc.Operation(shift, (shifted, count)) if (
@@ -176,6 +179,7 @@ class _PeriodicBody(PositionIndices):
                     and not bit & (bit - 1)
                     and self.offset(shifted) == 0
                     and (places := self.uniform(count))
+                    and not isinstance(places, kc.Literal)
                 ):
                     mask = kc.Operation(operator("shl", I64), (other, places), kc.LONG)
                     return _BitTest(node, mask, partial(_shifted, shift, places, bit))

@@ -20,6 +20,7 @@ from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expressions import FENCES
+from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.c_macros import GROUP, WORK_ITEMS
@@ -99,25 +100,6 @@ def _written(operator: Operator, width: int) -> tuple[str, str, tuple[str, ...]]
     if _is_wrapped(primary):
         bare = primary[1:-1]
     return primary, bare, spelled.helpers_for(width)
-
-
-def by_power_of_two(exp: kc.Operation) -> kc.Expression | None:
-    """A quotient or remainder, rounded down, by a power of two: a shift or a mask,
-    which compilers do not find in the tests for signs that rounding down takes."""
-    name = exp.operator.name
-    match exp.operands:
-        case (left, kc.Literal(int(by), type_)) if (
-            name in ("div", "mod")
-            and type_.lanes == 1
-            and type_.scalar.kind == "int"
-            and by > 0
-            and not by & (by - 1)
-        ):
-            if name == "div":
-                places = kc.Literal(by.bit_length() - 1, type_)
-                return kc.Binary(">>", left, places, exp.type)
-            return kc.Binary("&", left, kc.Literal(by - 1, type_), exp.type)
-    return None
 
 
 class ExpressionPrinter:
@@ -210,8 +192,9 @@ class ExpressionPrinter:
 
     def operation(self, exp: kc.Operation, alone: bool) -> str:
         """A scalar operation, that needs no parentheses or may need them."""
-        shifted = by_power_of_two(exp)
-        if shifted is not None:
+        found = shift_or_mask(exp.operator, exp.operands[-1])
+        if found is not None and exp.type.lanes == 1:
+            shifted = kc.Binary(found[0], exp.operands[0], found[1], exp.type)
             return self.primary(shifted) if alone else self.exp(shifted)
         width = max([operand.type.lanes for operand in exp.operands])
         primary, bare, helpers = _written(exp.operator, width)

@@ -136,6 +136,7 @@ class _Positions:
         (self.points,) = exp.space.sizes
         self.inner = {p.name: s for s in exp.body.statements for p in s.pattern}
         self.outer = outer
+        self.forms: dict[Atom, Size | None] = {}
 
     def covering(self, result: WriteReturns) -> _Covering | None:
         """What makes these writes all of the array; None if nothing does."""
@@ -174,6 +175,11 @@ class _Positions:
         """An i64 of the body; None if it is not known. What wraps around in between
         does not matter, since the final position is in an array. Quotients are of the
         index alone."""
+        if atom not in self.forms:
+            self.forms[atom] = self._form(atom)
+        return self.forms[atom]
+
+    def _form(self, atom: Atom) -> Size | None:
         if isinstance(atom, Constant):
             return as_size(int(atom.value))
         statement = self.inner.get(atom) or self.outer.get(atom)

@@ -94,6 +94,12 @@ def test_blocks_have_neither_divisions_nor_branches() -> None:
     assert not any("if (" in loop.split("else")[0] or "^" in loop for loop in loops)
 
 
+@pytest.mark.parametrize("test", ["i & 3", "(i >> 2) & 1"])
+def test_constant_bits_leave_blocks_long(test: str) -> None:
+    body = f"tabulate n (\\i -> xs[i ^ w] * ({test}))"
+    assert "tested" not in _module(body) and "while" in _module(body)
+
+
 @pytest.mark.parametrize("body", ["tabulate n (\\i -> i & w)", "map (% w) xs"])
 def test_loops_without_gain_stay_whole(body: str) -> None:
     assert "period" not in _module(body) and "while" not in _module(body)

@@ -65,3 +65,11 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
 @pytest.mark.parametrize("name", [*PROGRAMS, *OTHERS])
 def test_only_covered_fills_are_dropped(name: str) -> None:
     assert ("scratch(i64, [n])" in _kernels(name)) == (name in PROGRAMS)
+
+
+def test_chains_of_definitions_are_read_once() -> None:
+    links = "".join(f"let x{k + 1} = (x{k} ^ x{k}) + x{k} * x{k}\n" for k in range(40))
+    body = f"tabulate h (\\i -> let x0 = i + s\n{links} in x40)"
+    text = HEAD + f"scatter (replicate n 0) ({body}) xs"
+    core = stages.to_core(stages.check(Source("p.fut", text)))
+    assert "scratch(i64, [n])" not in show(stages.to_kernels(core))

@@ -15,6 +15,7 @@ from minifut.ir.scalars import COMPARISONS, INFIX, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_passes.vectorise.accesses import LOADS
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_passes.vectorise.clamps import Ends
@@ -189,19 +190,11 @@ class ExpressionVectoriser(VectorOperations):
         self, operator: Operator, left: kc.Expression, right: kc.Expression
     ) -> kc.Expression | None:
         """A quotient or remainder that rounds down, by a constant power of two."""
-        if not isinstance(right, kc.Literal) or not operator.type.is_integer:
+        found = shift_or_mask(operator, right)
+        if found is None:
             return None
-        number = int(right.value)
-        rounds_down = operator.name in ("div", "mod") or operator.type.kind == "uint"
-        if number <= 0 or number & (number - 1) or not rounds_down:
-            return None
-        if operator.name in ("div", "quot"):
-            places = kc.Literal(number.bit_length() - 1, right.type)
-            return kc.Binary(">>", left, self.broadcast(places), left.type)
-        if operator.name in ("mod", "rem"):
-            ones = self.broadcast(kc.Literal(number - 1, right.type))
-            return kc.Binary("&", left, ones, left.type)
-        return None
+        symbol, number = found
+        return kc.Binary(symbol, left, self.broadcast(number), left.type)
 
     def by_constant_places(
         self, operator: Operator, left: kc.Expression, right: kc.Expression
