@@ -15,7 +15,7 @@ would overflow cannot be allocated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import prod
 from typing import TypeAlias
 
@@ -271,6 +271,27 @@ def product(sizes: tuple[Size, ...]) -> Size:
     for size in sizes:
         total = total * size
     return total
+
+
+def dimension_groups(
+    before: tuple[Size, ...], after: tuple[Size, ...]
+) -> Iterator[tuple[slice, slice]]:
+    """Dimensions of both shapes with the same number of elements, outermost first and
+    as few at a time as the sizes show: those of [n][4 * m] and [n][m][2][2] are
+    (n, n) and (4 * m, m * 2 * 2). A reshape is one of each group."""
+    at = to = 0
+    while at < len(before) and to < len(after):
+        ends = (
+            (end, stop)
+            for end in range(at + 1, len(before) + 1)
+            for stop in range(to + 1, len(after) + 1)
+            if product(before[at:end]) == product(after[to:stop])
+        )
+        end, stop = next(ends, (len(before), len(after)))
+        yield slice(at, end), slice(to, stop)
+        at, to = end, stop
+    if at < len(before) or to < len(after):  # of size one
+        yield slice(at, len(before)), slice(to, len(after))
 
 
 def ceil_div(dividend: Size, divisor: Size | int) -> Size:

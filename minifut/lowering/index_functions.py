@@ -11,7 +11,7 @@ are other views of the same memory. A reshape that is no view is copied by its u
 from __future__ import annotations
 
 from minifut.ir.node import immutable
-from minifut.ir.sizes import ONE, ZERO, Size, product
+from minifut.ir.sizes import ONE, ZERO, Size, dimension_groups, product
 from minifut.kernel_ir.nodes import Memory
 
 
@@ -106,19 +106,14 @@ class Array:
             return self
         if self.is_row_major:
             return Array(self.memory, shape, self.offset, row_major_strides(shape))
-        kept = 0
-        while (
-            kept < min(len(shape), self.rank) and shape[kept] == self.shape[kept]
-        ):  # equal outer dimensions may have any strides
-            kept += 1
-        inner = Array(
-            self.memory, self.shape[kept:], self.offset, self.strides[kept:]
-        ).innermost_run()
-        rest = shape[kept:]
-        if inner is None:
-            return None
-        strides = tuple(stride * inner for stride in row_major_strides(rest))
-        return Array(self.memory, shape, self.offset, self.strides[:kept] + strides)
+        strides: list[Size] = []
+        for old, new in dimension_groups(self.shape, shape):
+            group = Array(self.memory, self.shape[old], self.offset, self.strides[old])
+            step = group.innermost_run()
+            if step is None:
+                return None
+            strides += [stride * step for stride in row_major_strides(shape[new])]
+        return Array(self.memory, shape, self.offset, tuple(strides))
 
     def innermost_run(self) -> Size | None:
         """The stride if all elements, in row-major order, are equally far apart; else
