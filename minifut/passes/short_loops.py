@@ -1,4 +1,4 @@
-r"""Loops of few rounds over a small array, in functions of SOACs, are written out.
+r"""Short loops over a small array or a table, in functions of SOACs, are written out.
 
     map (\x -> loop a = [x, x * x, 1] for i < 2 do
                  loop a for j < 2 - i do
@@ -6,19 +6,22 @@ r"""Loops of few rounds over a small array, in functions of SOACs, are written o
 
 All places in the array are known then, so that its elements are registers: of lanes in
 vectors, of a thread on a GPU. Before, each was stored and loaded again at a place that
-depends on the round.
+depends on the round. The elements of a literal that a loop goes over are constants:
+shifts by known numbers, masks, coefficients of a polynomial.
 
-Conditions: the loop passes on an array of at most `SMALL` elements; the rounds are
-known, those of inner loops in each round of the outer ones, and then all places in
-arrays that are passed on; at most `LARGEST`
-statements when written out, without SOACs.
+Conditions: the loop passes on an array of at most `SMALL` elements, or reads a literal
+of as many elements as it has rounds by its counter; the rounds are known, those of
+inner loops in each round of the outer ones, and then all places in arrays that are
+passed on; at most `LARGEST` statements when written out, without SOACs.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from minifut.ir.builder import i64
 from minifut.ir.core import (
+    ArrayLiteral,
     Atom,
     Body,
     Constant,
@@ -47,6 +50,8 @@ SMALL = 16
 """elements of the array"""
 LARGEST = 512
 """statements that are written out"""
+LARGEST_FOR_TABLE = 128
+"""the same where only constants are gained"""
 TOO_MANY = LARGEST + 1
 NO_ARRAY = Declined("no small array is passed on")
 NOT_KNOWN = Declined("an element is at a place that depends on data, or the rounds do")
@@ -76,6 +81,19 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
           let z: i32 = zs[k]
           return zs with [i] = z
         }
+    before:
+        given (x: i32)
+        let masks: [2]i32 = [12i32, 10i32]: i32
+        let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {
+          let mask: i32 = masks[i]
+          return and_i32(z, mask)
+        }
+    after:
+        let masks: [2]i32 = [12i32, 10i32]: i32
+        #[unroll] let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {
+          let mask: i32 = masks[i]
+          return and_i32(z, mask)
+        }
     declines: no small array is passed on
         given (x: i32)
         let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}
@@ -83,11 +101,25 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(Loop)
     if UNROLL in statement.attributes:
         return None
-    if not any(map(_is_small, exp.parameters)):
+    small = any(map(_is_small, exp.parameters))
+    if not small and not _goes_over_table(exp, context):
         return NO_ARRAY
-    if _written_out(exp, {}, set()) > LARGEST:
+    if _written_out(exp, {}, set()) > (LARGEST if small else LARGEST_FOR_TABLE):
         return NOT_KNOWN
     return (_marked(statement),)
+
+
+def _goes_over_table(exp: Loop, context: StatementContext) -> bool:
+    """Whether its counter goes over a literal, of which it reads the elements."""
+    if not isinstance(exp.form, ForLoop):
+        return False
+    for inner in exp.body.statements:
+        read = inner.exp
+        if isinstance(read, Index) and read.slice == (exp.form.index,):
+            table = context.definition(read.array)
+            if isinstance(table, ArrayLiteral):
+                return exp.form.bound == i64(len(table.rows))
+    return False
 
 
 def _is_small(bound: Param) -> bool:
