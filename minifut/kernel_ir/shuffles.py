@@ -4,6 +4,7 @@
     MOVE_UP_2_16X32(a, b)          a14, a15, b0, b1, .. b13
     REVERSE_16X32(a)               a15, a14, .. a0
     LANES_XOR_1_16X32(a)           a1, a0, a3, a2, .. a15, a14
+    EVERY_2_16X32(a, b)            a0, a2, .. a14, b1, b3, .. b15
 
     minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
 
@@ -13,6 +14,8 @@ need not be constant, often to a call.
 
 from __future__ import annotations
 
+STRIDES = (2, 3)
+"""of elements that are taken from whole vectors"""
 _MASKS = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
 
 
@@ -35,6 +38,39 @@ def partners(operator: str, distance: int, lanes: int, bits: int) -> str:
     """The name of the macro that gives each lane the one whose number is its own,
     combined with a distance by "or" or "xor"."""
     return f"LANES_{operator.upper()}_{distance}_{lanes}X{bits}"
+
+
+def every(stride: int, lanes: int, bits: int) -> str:
+    """The name of the macro that takes every 2nd or 3rd element of a row from as many
+    vectors of it: of neighbours, but that the last one ends with the last element
+    that is taken."""
+    return f"EVERY_{stride}_{lanes}X{bits}"
+
+
+def _every_definition(stride: int, lanes: int, bits: int) -> str:
+    name, mask_type = every(stride, lanes, bits), f"{_MASKS[bits]}{lanes}"
+    vectors = "abc"[:stride]
+    own = clang = "a"
+    for number in range(1, stride):
+        is_last = number == stride - 1
+        begin = (stride - 1) * (lanes - 1) if is_last else number * lanes
+        places = [
+            lanes + lane * stride - begin
+            if number * lanes <= lane * stride < begin + lanes
+            else lane
+            if number > 1
+            else min(lane * stride, lanes - 1)
+            for lane in range(lanes)
+        ]
+        numbers = ", ".join(map(str, places))
+        clang = f"__builtin_shufflevector({clang}, {vectors[number]}, {numbers})"
+        own = f"shuffle2({own}, {vectors[number]}, ({mask_type})({numbers}))"
+    given = ", ".join(vectors)
+    return (
+        "#if defined(__clang__)\n"
+        f"#define {name}({given}) {clang}\n"
+        f"#else\n#define {name}({given}) {own}\n#endif\n"
+    )
 
 
 def _definition(
@@ -98,6 +134,12 @@ SHUFFLES: dict[str, str] = (
         reverse(lanes, bits): _definition(
             reverse(lanes, bits), lanes, bits, list(reversed(range(lanes))), "a"
         )
+        for lanes in (4, 8, 16)
+        for bits in _MASKS
+    }
+    | {
+        every(stride, lanes, bits): _every_definition(stride, lanes, bits)
+        for stride in STRIDES
         for lanes in (4, 8, 16)
         for bits in _MASKS
     }

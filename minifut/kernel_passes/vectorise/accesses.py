@@ -2,6 +2,7 @@
 
     xs[i]                contiguous               one vector
     xs[n - i]            contiguous, backwards    one vector, its lanes reversed
+    xs[2 * i]            a short stride           vectors, shuffled (`strides`)
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
     xs[is[i]]            data-dependent           lane by lane (gather, scatter)
 
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-def _memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
+def memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
+    """The name of the memory that is accessed."""
     return Remark((str(access.memory.name.base),))
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def load_vector(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -71,13 +73,13 @@ def load_vector(
     """
     if not isinstance(load, kc.Load):
         return None
-    first = _first(load.memory, load.index, lanes, "read")
+    first = first_index(load.memory, load.index, lanes, "read")
     if isinstance(first, Declined):
         return first
-    return kc.Load(load.memory, first, _side_by_side(load, lanes))
+    return kc.Load(load.memory, first, side_by_side(load, lanes))
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def load_backwards(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -100,14 +102,14 @@ def load_backwards(
     """
     if not isinstance(load, kc.Load):
         return None
-    first = _first(load.memory, load.index, lanes, "read", -1)
+    first = first_index(load.memory, load.index, lanes, "read", -1)
     if isinstance(first, Declined):
         return first
-    vector = kc.Load(load.memory, _lowest(first, lanes), _side_by_side(load, lanes))
+    vector = kc.Load(load.memory, _lowest(first, lanes), side_by_side(load, lanes))
     return _reversed(vector)
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def load_within_edges(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -158,13 +160,13 @@ def load_within_edges(
         accesses = f"the accesses to {memory.name.base}"
         return Declined(f"not only clamping keeps {accesses} from being contiguous")
     single = _one_by_one(load, lanes)
-    side_by_side = _side_by_side(load, lanes)
-    whole = kc.Load(memory, ends[0], side_by_side)
+    type_ = side_by_side(load, lanes)
+    whole = kc.Load(memory, ends[0], type_)
     spread = (ends[1] - ends[0]).equals(lanes.width - 1)
-    return kc.Select(spread, whole, single, side_by_side)
+    return kc.Select(spread, whole, single, type_)
 
 
-@rule(paper=MASKS, remark=_memory_of)
+@rule(paper=MASKS, remark=memory_of)
 def gather(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -173,17 +175,17 @@ def gather(
     before:
         given (const float *xs, float *ys, long t)
         for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[3 * j];
+            ys[j] = xs[5 * j];
         }
     after:
-        *(__global loose_float4 *)(ys + t) = ((float4)(xs[(3L * t) + (3L * 0L)],
-        xs[(3L * t) + 3L], xs[(3L * t) + (3L * 2L)], xs[(3L * t) + (3L * 3L)]));
+        *(__global loose_float4 *)(ys + t) = ((float4)(xs[(5L * t) + (5L * 0L)],
+        xs[(5L * t) + 5L], xs[(5L * t) + (5L * 2L)], xs[(5L * t) + (5L * 3L)]));
     declines: lanes read with a large stride in a loop
         given (const float *xs, float *ys, long t)
         for (long j = t; j < t + 4; j++) {
             float y = 0.0f;
             for (long i = 0; i < 3; i++) {
-                y = y + xs[3 * j + i];
+                y = y + xs[5 * j + i];
             }
             ys[j] = y;
         }
@@ -200,7 +202,7 @@ def gather(
     return _one_by_one(load, lanes)
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store contiguous elements as one vector.
 
@@ -220,13 +222,13 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """
     if not isinstance(store, kc.Store):
         return None
-    first = _first(store.memory, store.index, vectoriser.lanes, "write")
+    first = first_index(store.memory, store.index, vectoriser.lanes, "write")
     if isinstance(first, Declined):
         return first
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store elements that are laid out in memory from the last lane to the first as one
     vector.
@@ -248,14 +250,14 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     if not isinstance(store, kc.Store):
         return None
     lanes = vectoriser.lanes
-    first = _first(store.memory, store.index, lanes, "write", -1)
+    first = first_index(store.memory, store.index, lanes, "write", -1)
     if isinstance(first, Declined):
         return first
     value = _reversed(_stored(store, vectoriser))
     return (kc.Store(store.memory, _lowest(first, lanes), value),)
 
 
-@rule(label="asVector", paper=LIFT, remark=_memory_of)
+@rule(label="asVector", paper=LIFT, remark=memory_of)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -301,7 +303,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Branch(whole, together, kc.Block(single)),)
 
 
-@rule(paper=MASKS, remark=_memory_of)
+@rule(paper=MASKS, remark=memory_of)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
@@ -335,15 +337,14 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     )
 
 
-def _first(
+def first_index(
     memory: kc.Memory,
     index: kc.Expression,
     lanes: ExpressionVectoriser,
     verb: str,
     wanted: int = 1,
 ) -> kc.Expression | Declined:
-    """The index of the first lane if the lanes access elements at a distance of 1, or
-    -1 if that is `wanted`."""
+    """The index of the first lane if all access elements at the wanted distance."""
     text = memory.name.base
     found = affine(index, lanes.affine, lanes.varying)
     if memory.space == "private":
@@ -373,7 +374,8 @@ def _reversed(vector: kc.Expression) -> kc.Expression:
     return kc.Call(name, (vector,), vector.type)
 
 
-def _side_by_side(load: kc.Load, lanes: ExpressionVectoriser) -> kc.VectorType:
+def side_by_side(load: kc.Load, lanes: ExpressionVectoriser) -> kc.VectorType:
+    """The type of as many neighbouring elements as there are lanes."""
     return kc.VectorType(stored_type(load.memory), lanes.width)
 
 
@@ -391,5 +393,4 @@ def _stored(store: kc.Store, vectoriser: Vectoriser) -> kc.Expression:
     return lanes.to_memory(store.memory, lanes.broadcast(lanes.vectorise(store.exp)))
 
 
-LOADS = (load_vector, load_backwards, load_within_edges, gather)
 STORES = (store_vector, store_backwards, store_run, scatter_lanes)

@@ -40,7 +40,8 @@ class LoopContext(CodeContext):
     which `is_chosen` selects one when the kernel is built (there may be just one);
     those for which there is code are added to `widths`. Registers in `numbers` never
     hold a NaN. `fresh`: what the kernel writes is no other parameter of it; `around`:
-    its statements."""
+    its statements. `inside`: another loop is around, so that the points may be those of
+    a short row."""
 
     choices: tuple[int, ...]
     is_chosen: Callable[[int], kc.Expression] | None = None
@@ -48,6 +49,7 @@ class LoopContext(CodeContext):
     numbers: frozenset[Name] = frozenset()
     fresh: bool = False
     around: Sequence[kc.Statement] = ()
+    inside: bool = False
     widths: list[int] = field(default_factory=list)
 
     def by_width(
@@ -88,6 +90,7 @@ def loop_context(
     fresh: bool = False,
     around: Sequence[kc.Statement] = (),
     limits: tuple[Parameter, ...] = (),
+    inside: bool = False,
 ) -> LoopContext:
     """A loop whose vector width is chosen by the parameter, and is not above others."""
 
@@ -95,7 +98,13 @@ def loop_context(
         return all_of([k.build_constant(p) >= width for p in (LANES, *limits)])
 
     return LoopContext(
-        k, WIDTHS, is_chosen, (LANES, *limits), fresh=fresh, around=around
+        k,
+        WIDTHS,
+        is_chosen,
+        (LANES, *limits),
+        fresh=fresh,
+        around=around,
+        inside=inside,
     )
 
 

@@ -16,7 +16,12 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
-from minifut.kernel_passes.vectorise.accesses import LOADS
+from minifut.kernel_passes.vectorise.accesses import (
+    gather,
+    load_backwards,
+    load_vector,
+    load_within_edges,
+)
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_passes.vectorise.clamps import Ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
@@ -34,6 +39,7 @@ from minifut.kernel_passes.vectorise.permutations import (
     shifted_numbers,
 )
 from minifut.kernel_passes.vectorise.rows import Rounds
+from minifut.kernel_passes.vectorise.strides import load_strided
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name
@@ -41,6 +47,7 @@ from minifut.rewrite.rule import Declined
 from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
+LOADS = (load_vector, load_backwards, load_strided, load_within_edges, gather)
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 

@@ -27,7 +27,7 @@ from minifut.kernel_passes.vectorise.long_integers import (
     LONG_INTEGERS,
     has_long_integers,
 )
-from minifut.kernel_passes.vectorise.loops import vectorise_map
+from minifut.kernel_passes.vectorise.maps import vectorise_map
 from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.names import Name
@@ -124,7 +124,7 @@ def _vectorised(
     limits = () if crowd is None else (CROWDED,)
     if has_long_integers(loop):
         limits = (*limits, LONG_INTEGERS)
-    context = loop_context(k, k.kernel.fresh, k.statements, limits)
+    context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")

@@ -27,7 +27,7 @@ from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_loop import split_block_by_loads
 from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
-from minifut.kernel_passes.vectorise.loops import (
+from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     distribute_fold_cyclically,
     distribute_fold_in_blocks,

@@ -20,7 +20,7 @@ from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import rewritten_or_comment
 from minifut.kernel_passes.vectorise.context import loop_context
-from minifut.kernel_passes.vectorise.loops import vectorise_scan
+from minifut.kernel_passes.vectorise.folds import vectorise_scan
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.lowering.cpu.reduction import Reduction, points_of_range
 from minifut.lowering.cpu.vector_operators import point_code, scalar_places

@@ -21,7 +21,7 @@ from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.kernel_passes.vectorise.context import LoopContext
-from minifut.kernel_passes.vectorise.loops import vectorise_nest
+from minifut.kernel_passes.vectorise.folds import vectorise_nest
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 from minifut.lowering.threads.builder import NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile, each_register

@@ -1,0 +1,118 @@
+"""Loops over points that do not depend on each other, vector by vector: Lift's asVector
+with the split that precedes it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import map_children
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.index_ranges import IndexRanges
+from minifut.kernel_passes.position_ranges import all_of
+from minifut.kernel_passes.vectorise.context import (
+    LIFT,
+    WIDTHS,
+    KernelOutcome,
+    LoopContext,
+    widths_of,
+)
+from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
+from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays, fitting
+from minifut.kernel_passes.vectorise.rows import tested_before
+from minifut.kernel_passes.vectorise.statements import vectorise
+from minifut.rewrite.rule import rule
+from minifut.rewrite.trace import untraced
+
+ONE = kc.Literal(1, kc.LONG)
+
+
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+    """Execute as many points at once as there are lanes; the last vector overlaps the
+    one before, whose points are repeated with the same effect. A loop of fewer points
+    than lanes is executed point by point (inside of another, by half as many lanes if
+    it has as many points), and so are the last ones of a map that is
+    done in place, of which none may be repeated.
+
+    before:
+        given (const float *xs, float *ys, long n)
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            ys[i] = x < 0.0f ? 0.0f - x : x;
+        }
+    after:
+        long rest = 0L;
+        if (n >= 4L) {
+            for (long block = 0L; block < n; block += 4L) {
+                long first = min(block, (long)(n - 4L));
+                float4 x = (*(__global const loose_float4 *)(xs + first));
+                *(__global loose_float4 *)(ys + first) = (x < ((float4)(0.0f))) ?
+                (((float4)(0.0f)) - x) : x;
+            }
+            rest = n;
+        }
+        for (long i = rest; i < n; i++) {
+                float x = xs[i];
+                ys[i] = (x < 0.0f) ? (0.0f - x) : x;
+        }
+    declines: points read what they write
+        given (float *xs, long n)
+        for (long i = 0; i < n; i++) {
+            xs[i] = xs[i + 1];
+        }
+    """
+    if not isinstance(loop, kc.For):
+        return None
+    k, start, stop = context.k, loop.start, loop.bound
+    body = loop.body.statements
+    rest = k.variable("rest", kc.LONG)
+    apart = context.fresh and is_distributed(k, loop)
+    own = find_own_arrays(k, body, loop.variable, apart)
+
+    def ranges() -> IndexRanges:
+        return IndexRanges.within(loop, context.around)
+
+    in_place = memory_in_place(body, loop.variable, own, apart, ranges)
+
+    def blocks(width: int, narrower: bool = True) -> None:
+        rows: list[kc.Expression] = []
+
+        def points(first: kc.Variable) -> None:
+            at = (first, 1)
+            k.statements.extend(
+                vectorise(k, body, loop.variable, at, width, arrays=own, rows=rows)
+            )
+
+        with k.nested() as vectors:
+            if in_place:
+                whole = k.declare("whole", stop - (stop - start) % width)
+                with k.loop("block", whole, start, width) as block:
+                    points(block)
+                k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
+            else:
+                with k.loop("block", stop, start, width) as block:
+                    begin = kc.Call("min", (block, stop - width), kc.LONG)
+                    points(k.declare("first", begin))
+                k.assign(rest, stop)
+        conditions = [*fitting(own), *tested_before(rows, body)]
+        if in_place and not conditions:
+            k.statements.extend(vectors)
+            return
+        with k.branch(all_of([stop - start >= width, *conditions])):
+            k.statements.extend(vectors)
+        if narrower and context.inside and width >= WIDTHS[-1]:
+            with k.otherwise(), untraced(k, True):
+                blocks(width // 2, narrower=False)
+
+    chosen = context.by_width(body, blocks)
+    few = _left_single(loop.body)
+    single = kc.For(loop.variable, rest, stop, ONE, few, loop.parallel)
+    return (kc.Declare(rest, start), *chosen.statements, single)
+
+
+def _left_single(node: Any) -> Any:
+    """Code for a few points, in which no loop is worth vectorising."""
+    if isinstance(node, kc.For) and node.points:
+        node = replace(node, points=False)
+    return node if isinstance(node, kc.Expression) else map_children(node, _left_single)

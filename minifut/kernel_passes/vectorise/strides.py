@@ -1,0 +1,85 @@
+"""Loads of every 2nd or 3rd element: whole vectors and shuffles.
+
+    p = ps[3 * i + 1]     i = 8, 9, 10, 11     elements 25, 28, 31, 34: shuffles of the
+                                               vectors ps[25 ..], ps[29 ..], ps[31 ..]
+
+The parts of complex numbers, the coordinates of points, the channels of pixels and the
+elements that are left when an image is halved are so far apart. (Of four, LLVM transposes what lanes load one by one as fast.) The last vector ends
+with the last element that a lane needs, so that none outside of the array is read.
+
+Source: Nuzman, Rosen and Zaks, "Auto-vectorization of interleaved data for SIMD".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import SHUFFLES, STRIDES, every
+from minifut.kernel_passes.vectorise.accesses import (
+    first_index,
+    memory_of,
+    side_by_side,
+)
+from minifut.kernel_passes.vectorise.affine import affine
+from minifut.kernel_passes.vectorise.context import LIFT
+from minifut.kernel_passes.vectorise.vectors import lane_bits
+from minifut.rewrite.rule import Declined, rule
+
+if TYPE_CHECKING:
+    from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
+
+NO_SHORT_STRIDE = Declined("no lanes read every 2nd or 3rd element")
+
+
+@rule(label="asVector", paper=LIFT, remark=memory_of)
+def load_strided(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load vectors that have the elements of all lanes, and shuffle those together.
+
+    before:
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[2 * j + 1];
+        }
+    after:
+        *(__global loose_float4 *)(ys + t) = EVERY_2_4X32((*(__global const
+        loose_float4 *)(xs + ((2L * t) + 1L))), (*(__global const loose_float4 *)(xs +
+        (((2L * t) + 1L) + 3L))));
+    declines: no lanes read every 2nd or 3rd element
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[5 * j];
+        }
+    declines: the read of xs is masked
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = 0.0f;
+            if (j < n) {
+                x = xs[2 * j];
+            }
+            ys[j] = x;
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    found = affine(load.index, lanes.affine, lanes.varying)
+    step = found[1] if found is not None else 0
+    stride = int(step.value) if isinstance(step, kc.Literal) else step
+    type_ = side_by_side(load, lanes)
+    if not isinstance(stride, int) or stride not in STRIDES:
+        return NO_SHORT_STRIDE
+    name = every(stride, lanes.width, lane_bits(type_))
+    if name not in SHUFFLES:
+        return NO_SHORT_STRIDE
+    first = first_index(load.memory, load.index, lanes, "read", stride)
+    if isinstance(first, Declined):
+        return first
+    begins = [n * lanes.width for n in range(stride - 1)]
+    begins.append((stride - 1) * (lanes.width - 1))
+    vectors = [
+        kc.Load(load.memory, first + begin if begin else first, type_)
+        for begin in begins
+    ]
+    return kc.Call(name, tuple(vectors), type_)
