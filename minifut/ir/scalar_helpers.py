@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from minifut.ir.scalar_conversions import conversion_source
 from minifut.ir.types import SCALARS, ScalarType
 
 _SIGNED = {
@@ -314,6 +315,8 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
             pair for name in before if name != helper for pair in helper_source(name)
         ]
         return [*pairs, (helper, text)]
+    if (conversion := conversion_source(helper)) is not None:
+        return conversion
     name, type_name, *width = helper.split("_")
     if name in _CIRCULAR:
         near = _NEAR.format(quarter=int(name == "cos")) if name != "tan" else ""

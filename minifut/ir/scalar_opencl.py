@@ -23,6 +23,7 @@ from functools import cache
 from minifut.ir.core import Constant
 from minifut.ir.node import immutable, replace
 from minifut.ir.rounding import digits
+from minifut.ir.scalar_conversions import conversion
 from minifut.ir.scalar_helpers import has_function, helper_source
 from minifut.ir.scalar_table import OperatorCost, Row
 from minifut.ir.scalars import Operator, operator_cost, row_of
@@ -205,12 +206,9 @@ def _conversion(source: ScalarType, target: ScalarType) -> Spelling:
     if target.kind == "bool":
         return Spelling("({0} != 0)")
     if source.is_float and target.is_integer:
-        taken = f"convert_{c}_sat({{0}})"
-        if target.kind == "uint":
-            # A negative number goes by way of the signed type as wide.
-            negative = f"as_{c}(convert_{c[1:]}_sat({{0}}))"
-            taken = f"({{0}} < 0 ? {negative} : {taken})"
-        return Spelling(f"(isfinite({{0}}) ? {taken} : ({c})0)")
+        name = conversion(source, target)
+        of_lanes = conversion(source, target, "{v}")
+        return Spelling(f"{name}({{0}})", f"{of_lanes}({{0}})", (name,), (of_lanes,))
     if target.bits == 16 and target.is_float:
         if source.bits == 64 and source.is_float:
             return Spelling("round_f16_f64({0})", None, ("round_f16_f64",))

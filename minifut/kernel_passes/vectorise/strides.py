@@ -4,7 +4,8 @@
                                                vectors ps[25 ..], ps[29 ..], ps[31 ..]
 
 The parts of complex numbers, the coordinates of points, the channels of pixels and the
-elements that are left when an image is halved are so far apart. (Of four, LLVM transposes what lanes load one by one as fast.) The last vector ends
+elements that are left when an image is halved are so far apart. (Every 4th element is
+loaded as fast lane by lane, of which LLVM makes a transposition.) The last vector ends
 with the last element that a lane needs, so that none outside of the array is read.
 
 Source: Nuzman, Rosen and Zaks, "Auto-vectorization of interleaved data for SIMD".

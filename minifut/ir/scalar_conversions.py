@@ -1,0 +1,121 @@
+"""The C functions that convert floats to integers.
+
+    to_i32_f32(x)   to_i64_f64_8(x)      of one number, of the lanes of a vector
+
+What is too large or too small becomes the integer that is nearest; what is negative
+goes to the signed type of as many bits first, if the target has no sign; infinity and
+NaN become 0. OpenCL's `convert_T_sat` knows the limits, too, but is not one instruction
+on any processor: clamped first, numbers of up to 32 bits are converted by one for all
+lanes. To 64 bits there is none before AVX-512. Where all lanes fit, those of f32 go by
+way of i32, and to those of f64 a number is added whose last bit counts ones; else lane
+by lane.
+
+Source: Hacker's Delight, 17-3 (Warren, 2012), conversion by adding 1.5 * 2^52.
+"""
+
+from __future__ import annotations
+
+import re
+
+from minifut.ir.types import SCALARS, ScalarType
+
+_NAME = re.compile(r"to_([iu]\d+)_(f32|f64)(?:_(\d+))?")
+_NARROW = """
+{target}# {name}({source}# x) {{
+  {source}# near = x < ({source}#)({least}) ? ({source}#)({least}) : x;
+  near = near > ({source}#)({most}) ? ({source}#)({most}) : near;
+  near = fabs(x) < ({source}#)(INFINITY) ? near : ({source}#)(0);
+  {target}# y = {convert};{beyond}
+  return y;
+}}
+"""
+# The largest float is below the largest integer of 32 bits.
+_BEYOND = """
+  y = (x > near) & (x < (float#)(INFINITY)) ? ({target}#)({largest}) : y;"""
+_LONG = """
+long {name}({source} x) {{
+  if (fabs(x) < ({source})0x1p63) return (long)x;
+  return isfinite(x) ? (x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L) : 0L;
+}}
+"""
+_ULONG = """
+ulong {name}({source} x) {{
+  if (fabs(x) < ({source})0x1p63) return (ulong)(long)x;
+  if (!isfinite(x)) return 0UL;
+  if (x < 0) return 0x8000000000000000UL;
+  return x < ({source})0x1p64 ? (ulong)x : 0xffffffffffffffffUL;
+}}
+"""
+_LONG_LANES = """
+{target}# {name}({source}# x) {{
+  if (all(fabs(x) < ({source}#)({limit}))) return as_{target}#({fitting});
+  {source} numbers[#];
+  {target} parts[#];
+  vstore#(x, 0, numbers);
+  for (int i = 0; i < #; i++) parts[i] = {single}(numbers[i]);
+  return vload#(0, parts);
+}}
+"""
+_FITTING = {
+    "f32": ("0x1p31f", "convert_long#(convert_int#(x))"),
+    "f64": ("0x1p51", "as_long#(trunc(x) + 0x1.8p52) - 0x4338000000000000L"),
+}
+
+
+def conversion(source: ScalarType, target: ScalarType, width: str = "") -> str:
+    """The name of the function; `width` may be a template. Numbers of f16 are those of
+    f32 in registers."""
+    number = "f64" if source.bits == 64 else "f32"
+    return f"to_{target}_{number}" + (f"_{width}" if width else "")
+
+
+def conversion_source(name: str) -> list[tuple[str, str]] | None:
+    """The function of that name after those it calls: pairs of name and C text; None
+    if it is none of these."""
+    found = _NAME.fullmatch(name)
+    if found is None:
+        return None
+    target, number, width = SCALARS[found[1]], found[2], found[3] or ""
+    word = {8: "char", 16: "short", 32: "int", 64: "long"}[target.bits]
+    signed = target.kind == "int"
+    terms = {
+        "name": name,
+        "source": {"f32": "float", "f64": "double"}[number],
+        "target": word if signed else f"u{word}",
+    }
+    before: list[tuple[str, str]] = []
+    if target.bits < 64:
+        by = conversion(SCALARS[number], SCALARS["i64"], width)
+        text = _narrow(target, number, width, by, terms)
+        if by in text:
+            before = conversion_source(by) or []
+    elif not width:
+        text = (_LONG if signed else _ULONG).format(**terms)
+    else:
+        single = conversion(SCALARS[number], target)
+        before = conversion_source(single) or []
+        limit, fitting = _FITTING[number]
+        text = _LONG_LANES.format(single=single, limit=limit, fitting=fitting, **terms)
+    return [*before, (name, text.replace("#", width).lstrip())]
+
+
+def _narrow(
+    target: ScalarType, number: str, width: str, by: str, terms: dict[str, str]
+) -> str:
+    bits, own = target.bits, terms["target"]
+    signed = target.kind == "int"
+    largest = (1 << (bits - signed)) - 1
+    is_exact = number == "f64" or bits < 32
+    end = ".0f" if number == "f32" else ".0"
+    most = largest if is_exact else largest - (127 if signed else 255)
+    wide = f"convert_int{width}(near)" if width else "(int)near"
+    if bits == 32 and not signed:
+        wide = f"{by}(near)"
+    beyond = "" if is_exact else _BEYOND.format(target=own, largest=hex(largest))
+    return _NARROW.format(
+        least=f"{-(1 << (bits - 1))}{end}",
+        most=f"{most}{end}",
+        convert=f"convert_{own}{width}({wide})" if width else f"({own})({wide})",
+        beyond=beyond,
+        **terms,
+    )
