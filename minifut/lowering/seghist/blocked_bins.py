@@ -106,7 +106,7 @@ def compute_bins_in_blocks(
             float x = xs[i];
             float y = x * x;
             float z = y * 5000.0f;
-            long at_1 = isfinite(z) ? convert_long_sat(z) : (long)0;
+            long at_1 = to_i64_f32(z);
             long bin = ((long)at_1);
             at[l] = (((ulong)bin) < ((ulong)5000L)) ? bin : (-1L);
         }
