@@ -47,7 +47,7 @@ from minifut.rewrite.rule import Declined
 from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
-LOADS = (load_vector, load_backwards, load_strided, load_within_edges, gather)
+LOADS = (load_vector, load_backwards, load_within_edges, load_strided, gather)
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
