@@ -34,8 +34,9 @@ _BEYOND = """
   y = (x > near) & (x < (float#)(INFINITY)) ? ({target}#)({largest}) : y;"""
 _LONG = """
 long {name}({source} x) {{
-  if (fabs(x) < ({source})0x1p63) return (long)x;
-  return isfinite(x) ? (x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L) : 0L;
+  bool fits = fabs(x) < ({source})0x1p63, beyond = !fits & (fabs(x) < INFINITY);
+  long limit = x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L;
+  return beyond ? limit : (long)(fits ? x : 0);
 }}
 """
 _ULONG = """
