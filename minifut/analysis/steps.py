@@ -102,6 +102,16 @@ def is_of_scalars(body: Body) -> bool:
     )
 
 
+def is_of_elements(body: Body) -> bool:
+    """Whether a body only computes scalars, and reads and writes elements of arrays."""
+    for node in walk(body):
+        made = isinstance(node, core.Stm) and isinstance(node.exp, MAKES_ARRAY)
+        makes_array = made and any(shape_of(bound.type) for bound in node.pattern)
+        if makes_array or isinstance(node, (*SOAC_EXPRESSIONS, core.Apply)):
+            return False
+    return True
+
+
 def _work(
     exp: Any,
     pattern: tuple[core.Param, ...],
@@ -200,16 +210,30 @@ class _Commands:
 def _of_bodies(exp: Any, bounds: LoopBounds, cost: Cost) -> Size | None:
     """The cost of a loop or branch of the host; None of anything else."""
     match exp:
-        case Loop(parameters, _, core.ForLoop(index, bound, _), body):
-            steps = upper_bound(atom_size(bound), bounds)
-            inner = {**hidden(parameters, bounds), index: steps}
-            return steps * work_of_statements(body.statements, inner, cost)
-        case Loop() | core.Apply():
+        case Loop(parameters, _, form, body):
+            steps = _iterations(exp, bounds)
+            inner = hidden(parameters, bounds)
+            if isinstance(form, core.ForLoop):
+                inner = {**inner, form.index: steps}
+            return (steps or ONE) * work_of_statements(body.statements, inner, cost)
+        case core.Apply():
             raise Unbounded
         case core.If() | core.Match():
             bodies = [body.statements for body in exp.branches]
             return greatest_of([work_of_statements(s, bounds, cost) for s in bodies])
     return None
+
+
+def _iterations(loop: Loop, bounds: LoopBounds) -> Size | None:
+    """How often a loop of the host goes round; None where that depends on data."""
+    if isinstance(loop.form, core.ForLoop):
+        try:
+            return upper_bound(atom_size(loop.form.bound), bounds)
+        except Unbounded:
+            pass
+    if is_of_elements(loop.body):
+        return None
+    raise Unbounded
 
 
 def _mean(loop: Loop, cost: Cost) -> Size:

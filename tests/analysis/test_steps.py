@@ -67,6 +67,14 @@ CASES = {
       let e: [n]i64 = map(n, (c), \\\\(x: i64) -> (i64) {SQUARE})
       return e
     }}""": ("2 * n * n", "floor_div(n, 2)"),
+    # how often it goes round is loaded: one element is written at least
+    """let d: i64 = f[k]
+    let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < d do {
+      let e: [n]i64 = c with [j] = k return e }""": ("2", "6"),
+    # the same of a search
+    """let y: i64 = loop (i: i64 = k) while going do {
+      let x: i64 = a[i] return x }
+    let b: [n]i64 = a with [k] = y""": ("2", "6"),
     # two elements that one wait is for
     """let y: i64 = a[0i64]
     let z: i64 = a[1i64]
@@ -123,10 +131,14 @@ def test_cost_of_a_step(body: str) -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        # how often it goes round is loaded
+        # how many kernels there are is loaded
         """let d: i64 = f[k]
         let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < d do {
-          let e: [n]i64 = c with [j] = k return e }""",
+          let e: [n]i64 = map(n, (c), \\(x: i64) -> (i64) {x}) return e }""",
+        # how large an array is that is made each time
+        """let d: i64 = f[k]
+        let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < d do {
+          let e: [n]i64 = replicate([n], j) return e }""",
         # nothing is for the device
         "let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < k do { return c }",
     ],

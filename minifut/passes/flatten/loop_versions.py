@@ -9,10 +9,11 @@ A kernel, and a value read back for the host to decide by, cost as much as thous
 operations. Where the steps do less, a thread that does one after the other is faster;
 its arrays are updated in place, and what it makes vectors of is as fast as in kernels.
 
-Loops inside of one with versions have none: their steps are the same commands. Nor have
-loops with calls or with arrays whose sizes depend on data, of which the cost is not
-known, nor those with large bodies, which are copied. By default a thread of a GPU is
-never taken.
+Loops inside of one with versions have none: their steps are the same commands. Loops of
+single elements have, even there: what kernels around them cost says nothing of them.
+Loops with calls or with arrays whose sizes depend on data, of which the cost is not
+known, have none, nor those with large bodies, which are copied. By default a thread of
+a GPU is never taken.
 
 Loops of scalars stay on the host, between kernels of which they compute sizes. Where a
 function has nothing else, they are all its work, and one thread does it: the host takes
@@ -25,7 +26,12 @@ Source: "Incremental flattening", continued above the outermost map.
 
 from __future__ import annotations
 
-from minifut.analysis.steps import LoopStep, is_of_scalars, step_of
+from minifut.analysis.steps import (
+    LoopStep,
+    is_of_elements,
+    is_of_scalars,
+    step_of,
+)
 from minifut.ir.core import (
     Body,
     Constant,
@@ -129,7 +135,8 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         return None
     if versions.kind != INCREMENTAL or statement.attributes:
         return None
-    if versions.in_loop:
+    around = versions.in_loop
+    if around is not None and _has_same_commands(around, loop):
         return INSIDE
     if not is_regular({p.name for p in pattern}, pattern):
         return IRREGULAR
@@ -157,9 +164,9 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)
     condition = context.build.let(AtLeast(_in_i64(context, cost), chosen), HOST)
     kernels, thread = context.inner(), context.inner()
-    versions.in_loop = True
+    versions.in_loop = loop
     kernels.build.extend(context.code(kernels, (statement,)))
-    versions.in_loop = False
+    versions.in_loop = around
     copy = rename(statement, context.build.names)
     context.build.scope.update(scope_of(copy))
     if is_scalar and isinstance(loop.form, WhileLoop):
@@ -172,6 +179,11 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     )
     context.emit(pattern, If(condition, *branches))
     return EMITTED
+
+
+def _has_same_commands(around: Loop, loop: Loop) -> bool:
+    """Whether versions of the loop around are versions of the steps of this one too."""
+    return is_of_elements(around.body) or not is_of_elements(loop.body)
 
 
 def _is_short(statement: Stm) -> bool:

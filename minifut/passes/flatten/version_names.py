@@ -48,15 +48,15 @@ HOST = "host"
 class VersionNames:
     """`kind` is what to do where there is a choice: keep it ("incremental"), or decide
     for the outer parallelism ("moderate") or for all of it ("full"). `left` choices may
-    be made, and copies of `budget` statements. `in_loop`: what is flattened is in a
-    loop of the host that has versions itself. `of_scalars`: the function has neither
+    be made, and copies of `budget` statements. `in_loop`: the loop of the host with
+    versions that what is flattened is in. `of_scalars`: the function has neither
     arrays nor calls."""
 
     kind: str = INCREMENTAL
     function: str = "main"
     left: int = MOST
     budget: int = 1 << 20
-    in_loop: bool = False
+    in_loop: Loop | None = None
     of_scalars: bool = False
     taken: set[str] = field(default_factory=set)
 

@@ -143,3 +143,27 @@ def test_a_loop_that_does_not_end_is_interrupted() -> None:
         program.run(1)
     timer.join()
     assert program.run(-1) == -1
+
+
+SEARCH = """
+  let path = loop path = replicate h 0i64 for i < h do
+    let last = if i == 0 then w / 2 else path[i - 1]
+    let best = loop b = i64.max 0 (last - 1) for c in i64.max 0 (last - 1)..<i64.min w (last + 2) do
+      if costs[i, c] < costs[i, b] then c else b
+    in path with [i] = best"""
+
+
+def test_loops_of_elements_whose_number_depends_on_data_are_one_thread() -> None:
+    text = f"def main [h][w] (costs: [h][w]f32) = {SEARCH} in path"
+    before, after = compiled(text)
+    assert "SegMap(1)" in kernels_of(after)
+    values = [np.random.default_rng(1).random((7, 9)).astype(np.float32)]
+    assert np.array_equal(run(before, "main", values), run(after, "main", values))
+
+
+def test_loops_of_elements_have_versions_among_kernels() -> None:
+    text = f"""def main [h][w] (costs: [h][w]f32) (k: i64) =
+      loop costs for s < k do {SEARCH}
+        in map2 (\\p row -> map (\\c -> c + row[p]) row) path costs"""
+    host = compiled(text)[1]
+    assert kernels_of(host).count("SegMap(1)") == 2
