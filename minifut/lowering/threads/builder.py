@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
-from minifut.ir.traverse import size_names
-from minifut.ir.types import I64, ArrayType, ScalarType, Type, shape_of
+from minifut.ir.types import I64, ArrayType, ScalarType, Type
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.lowering.index_functions import Array, row_major_strides, whole
 from minifut.lowering.threads.arena import INITIAL_CAPACITY, Arena, allocate
 from minifut.lowering.threads.copies import copy_elements
+from minifut.lowering.threads.destinations import pass_destinations
 from minifut.lowering.threads.register_tiles import RegisterTile, store
 from minifut.lowering.threads.scratch import scratch_array
 from minifut.names import Name
@@ -240,7 +240,7 @@ class KernelBuilder(CodeBuilder):
 
     def fresh(self, bound: core.Param) -> Array:
         """Memory for the array that a statement makes: its destination if that is known
-        (`pass_destinations`), else new."""
+        (`threads.destinations`), else new."""
         given = self.destinations.get(bound.name)
         if given is not None:
             return given
@@ -356,41 +356,5 @@ class KernelBuilder(CodeBuilder):
         body: kernels.KernelBody | core.Body,
         targets: tuple[tuple[Atom, Array], ...],
     ) -> None:
-        """Destination passing: results of the body are made in the memory of the
-        targets, instead of being copied there. So are arrays of which a result is
-        another shape, and rows of literals."""
-        makers = {p.name: s for s in body.statements for p in s.pattern}
-        passed: set[Name] = set()
-        waiting = list(targets)
-        while waiting:
-            atom, target = waiting.pop(0)
-            name = self.host.facts.buffer_reuse.of(body.statements, atom)
-            made = makers.get(name) if isinstance(name, Name) else None
-            if made is None or name is None or name in passed:
-                continue
-            passed.add(name)
-            match made.exp:
-                case core.Reshape(_, array) if array in makers:
-                    type_ = makers[array].pattern[0].type
-                    view: Array | None = target
-                    if target.rank > 1 or len(shape_of(type_)) > 1:
-                        known = size_names(type_).isdisjoint(makers)
-                        view = target.reshape(self.shape(type_)) if known else None
-                    if view is not None:
-                        waiting.append((array, view))
-                case core.ArrayLiteral(rows, ArrayType()):
-                    places = map(Size.constant, range(len(rows)))
-                    waiting += [
-                        (row, target.row((at,)))
-                        for row, at in zip(rows, places, strict=True)
-                    ]
-            if makes_array(made):
-                self.destinations[name] = target
-
-
-def makes_array(statement: core.Stm) -> bool:
-    """Whether the memory of the statement's (only) array comes from `fresh`."""
-    return isinstance(
-        statement.exp,
-        core.Scratch | core.Replicate | core.Iota | core.ArrayLiteral | core.Concat,
-    )
+        """Make results of the body in the memory of the targets."""
+        pass_destinations(self, body, targets)

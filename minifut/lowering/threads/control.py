@@ -18,11 +18,12 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import BOOL, ArrayType, ScalarType
+from minifut.ir.types import BOOL, ArrayType, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
+from minifut.lowering.threads.destinations import place_of_parameter
 from minifut.lowering.threads.device_functions import call_function
 from minifut.lowering.threads.register_tiles import RegisterTile, like, move
 from minifut.lowering.threads.relocatable_arrays import (
@@ -160,8 +161,7 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[LoopPlace]:
         if stays and bound.name not in k.host.facts.in_place.copied:
             places.append(value)
             continue
-        assert isinstance(bound.type, ArrayType)
-        if any(size.names() & own for size in bound.type.shape):
+        if any(size.names() & own for size in shape_of(bound.type)):
             relocatable, copied = (
                 relocatable_array(k, bound),
                 bound.name in k.host.facts.in_place.copied,
@@ -169,8 +169,7 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[LoopPlace]:
             k.assign(relocatable.offset, offset_in_arena(k, relocatable, value, copied))
             places.append(relocatable)
             continue
-        shape = k.shape(bound.type)
-        place = k.new_array(bound.type.element, shape, bound.name.base)
+        place = place_of_parameter(k, bound)
         k.copy(place, value)
         places.append(place)
     _bind_all(k, exp.parameters, places)

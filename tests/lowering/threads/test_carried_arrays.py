@@ -48,3 +48,60 @@ def test_arrays_that_are_passed_on_need_no_temporary() -> None:
     core = stages.to_core(stages.check(Source("c.fut", text)))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
     assert "temporary" not in module
+
+
+IN_ROWS = """
+entry main [n] (xs: [n]i32) (k: i64) =
+  let {names} = loop {names} = {start} for i < k do {body}
+  in {names}
+"""
+CARRIED = {
+    "updated": ("a", "copy xs", "a with [(7 * i) % n] = a[i % n] + 3"),
+    "of two, one": ("(a, b)", "(copy xs, xs)", "(a with [i % n] = b[0] + a[n - 1], b)"),
+    "both": (
+        "(a, b)",
+        "(copy xs, map (* 2) xs)",
+        "let c = map (\\j -> b[n - 1 - j] + a[j]) (iota n)\n"
+        "  in (a with [i % n] = b[0] + a[n - 1], c)",
+    ),
+    "exchanged": (
+        "(a, b)",
+        "(copy xs, map (* 2) xs)",
+        "(b, a with [i % n] = b[0] - 1)",
+    ),
+    "anew": ("a", "xs", "map (\\j -> a[(j + i) % n] + a[j]) (iota n)"),
+    "in rows": (
+        "a",
+        "[xs, xs]",
+        "a with [i % 2] = map (\\j -> a[(i + 1) % 2, n - 1 - j] + 1) (iota n)",
+    ),
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", CARRIED)
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_loops_that_write_into_the_result(name: str, schedule: str) -> None:
+    names, start, body = CARRIED[name]
+    text = IN_ROWS.format(names=names, start=start, body=body)
+    oracle = interpreted_program(stages.to_core(stages.check(Source("c.fut", text))))
+    program = minifut.compile(text, schedule=schedule)
+    random = np.random.default_rng(3)
+    for n, k in ((1, 3), (5, 0), (37, 12), (2000, 9)):
+        xs = random.integers(-9, 9, n).astype(np.int32)
+        found, wanted = program.main(xs, k), oracle.main(xs, k)
+        for one, other in zip(
+            found if isinstance(found, tuple) else (found,),
+            wanted if isinstance(wanted, tuple) else (wanted,),
+            strict=True,
+        ):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_loop_makes_its_array_in_the_result() -> None:
+    text = """
+      entry main [n] (xs: [n]i32) (k: i64) =
+        loop a = copy xs for i < k do a with [(7 * i) % n] = a[i % n] + 3"""
+    core = stages.to_core(stages.check(Source("c.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
+    assert module.count("run.allocate(") == 2, "the result of each version"
