@@ -166,7 +166,7 @@ def work_of_statements(
     total = ZERO
     for statement in statements:
         total = total + cost(statement.exp, statement.pattern, known)
-        size = _size_of(statement.exp)
+        size = size_of(statement.exp)
         for bound in statement.pattern:
             known[bound.name] = UNKNOWN
             if size is not None and all(known.get(n, ONE) for n in size.names()):
@@ -175,7 +175,8 @@ def work_of_statements(
     return total
 
 
-def _size_of(exp: object) -> Size | None:
+def size_of(exp: object) -> Size | None:
+    """The size that an expression is by its operators, if it is one."""
     match exp:
         case core.SizeExp(size):
             return size

@@ -25,6 +25,7 @@ from dataclasses import field
 from itertools import chain
 from typing import Any, TypeAlias
 
+from minifut.analysis.work import size_of
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.alpha import alpha_equal
@@ -356,7 +357,7 @@ class _Scan:
         last = self.exp.space.sizes[0] - 1
         known = (*self.context.definitions.values(), *statements)
         inner = [n for s in known for n in walk(s) if isinstance(n, Stm)]
-        computed = {p.name for s in inner if _size_of(s.exp) == last for p in s.pattern}
+        computed = {p.name for s in inner if size_of(s.exp) == last for p in s.pattern}
         indices = (read[1] for s in inner if (read := _read(s)))
         return computed.union(a for a in indices if atom_size(a) == last)
 
@@ -383,13 +384,4 @@ def _read(node: object) -> tuple[Name, Atom] | None:
     match node:
         case Stm(_, Index(array, (index,))) if isinstance(index, Name | Constant):
             return array, index
-    return None
-
-
-def _size_of(exp: object) -> Size | None:
-    match exp:
-        case core.SizeExp(size):
-            return size
-        case core.ScalarOp(operator, (a, Constant(b))) if str(operator) == "sub_i64":
-            return atom_size(a) - int(b)
     return None

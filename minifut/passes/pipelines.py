@@ -19,6 +19,7 @@ from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.drop_covered_fills import drop_covered_fills
 from minifut.passes.flatten.driver import flatten, flatten_fully, flatten_moderately
 from minifut.passes.fold_rows_of_views import fold_rows_of_views
+from minifut.passes.fold_scans import fold_scans
 from minifut.passes.fuse_scans import fuse_scans
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
@@ -79,6 +80,11 @@ REMOVE_CHECKS = _on_soacs(
     "remove-checks",
     remove_checks,
     "drop checks, clamps and branches that the facts of their place decide",
+)
+FOLD_SCANS = _on_soacs(
+    "fold-scans",
+    fold_scans,
+    "reduce where nothing but the last element of a scan is read",
 )
 FUSE = _on_soacs("fuse", fuse, "make one SOAC of producers and consumers")
 UNROLL_SHORT = _on_soacs(
@@ -209,6 +215,8 @@ DEFAULT: tuple[Pass, ...] = (
     SIMPLIFY,
     # before fusion, which moves nothing across a check
     REMOVE_CHECKS,
+    # what is reduced can be fused with more
+    FOLD_SCANS,
     FUSE,
     # when producers and consumers are one, and what they read is seen
     UNROLL_SHORT,
