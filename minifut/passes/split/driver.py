@@ -1,4 +1,4 @@
-"""Splits maps of the host, and clears the pieces of what their positions decide."""
+"""Splits maps, and clears the pieces of what their positions decide."""
 
 from __future__ import annotations
 
@@ -28,18 +28,27 @@ def split_index_sets(
 
 
 class _Walk(FactsWalk):
-    """Splits the maps that the host runs; what is inside of them stays."""
+    """Splits the maps that the host runs, and those that a loop in a map runs again and
+    again; the other maps inside of maps stay, as they are dimensions of one space."""
 
     changed = False
+    splits = True
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp: Any = statement.exp
         if isinstance(exp, If | Loop | Match):
-            return (replace(statement, exp=self.inside(exp)),)
+            return (self.within(statement, self.splits or isinstance(exp, Loop)),)
         if not isinstance(exp, Screma) or statement.attributes:
             return (statement,)
-        outcome = split_map(statement, self.context)
+        outcome = split_map(statement, self.context) if self.splits else None
         if not isinstance(outcome, tuple):
-            return (statement,)
+            return (self.within(statement, False),)
         self.changed = True
         return outcome
+
+    def within(self, statement: Stm, splits: bool) -> Stm:
+        """The statement with its bodies walked, and maps in them split or not."""
+        around, self.splits = self.splits, splits
+        inside = self.inside(statement.exp)
+        self.splits = around
+        return replace(statement, exp=inside)

@@ -7,6 +7,9 @@ PROGRAMS = {
         if i == 0 || i == n - 1 then a[i] else a[i - 1] + a[i + 1])""",
     "clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) = tabulate n (\\i ->
         a[i64.max 0 (i - 2)] + a[i64.min (n - 1) (i + 3)])""",
+    "in a loop of rows": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
+        map (\\row -> loop r = row for _i < k do tabulate n (\\j ->
+          r[i64.max 0 (j - 1)] + r[j] + r[i64.min (n - 1) (j + 1)])) b""",
     "clamp of a clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> i64.sum (tabulate 4 (\\k ->
           a[i64.min (n - 1) (i64.max 0 (i + k - 1))])))""",
