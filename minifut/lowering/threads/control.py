@@ -9,7 +9,7 @@ relocatable: it is in the thread's arena, at an offset that is a variable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from minifut.ir import core, kernels
@@ -33,6 +33,7 @@ from minifut.lowering.threads.relocatable_arrays import (
     reclaim,
     relocatable_array,
 )
+from minifut.lowering.threads.rotation import Round, find_rounds
 
 
 def _variables(
@@ -241,6 +242,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
         if isinstance(place, RelocatableArray)
     ]
 
+    rounds = [] if carried else find_rounds(k, exp, places)
+
     def once(outside: list[kc.Statement]) -> None:
         """One iteration; what it put into arenas is freed, unless the loop carries
         it."""
@@ -264,15 +267,59 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
             points = "map" in stm.attributes and all(
                 isinstance(p, Array) for p in places
             )
-            with k.loop(form.index.base, bound, type_=type_, points=points) as index:
+            step = len(rounds) or 1
+            with k.loop(
+                form.index.base, bound, step=step, type_=type_, points=points
+            ) as index:
                 k.bind(form.index, index)
-                once(outside)
+                if rounds:
+                    _in_rounds(k, exp, places, rounds, (index, bound))
+                else:
+                    once(outside)
             if points:
                 outside[-1] = _parallel(outside[-1], places)
         else:
             with k.while_loop(k.scalar(exp.form.condition)):
-                once(outside)
+                if rounds:
+                    _in_rounds(k, exp, places, rounds)
+                else:
+                    once(outside)
     _bind_all(k, stm.pattern, places)
+
+
+def _in_rounds(
+    k: KernelBuilder,
+    exp: core.Loop,
+    places: list[LoopPlace],
+    rounds: Sequence[Round],
+    counter: tuple[kc.Variable, kc.Expression] | None = None,
+    number: int = 0,
+) -> None:
+    """The rounds that bring all arrays back, each if there is one more; the last one
+    copies the arrays back."""
+    following = rounds[(number + 1) % len(rounds)].places
+    now = [following.get(at, place) for at, place in enumerate(places)]
+    with k.nested() as body:
+        for at, place in rounds[number].places.items():
+            k.bind(exp.parameters[at].name, place)
+        k.destinations.update(rounds[number].made)
+        _again(k, now, k.body(exp.body))
+    release_after(k, body)
+    if number + 1 == len(rounds):
+        return
+    if counter is None:
+        assert isinstance(exp.form, core.WhileLoop)
+        more = k.scalar(exp.form.condition)
+    else:
+        assert isinstance(exp.form, core.ForLoop)
+        at_next = k.declare(exp.form.index.base, counter[0] + (number + 1))
+        k.bind(exp.form.index, at_next)
+        more = at_next < counter[1]
+    with k.branch(more):
+        _in_rounds(k, exp, places, rounds, counter, number + 1)
+    with k.otherwise():
+        values = [place for place in now if not isinstance(place, RelocatableArray)]
+        _again(k, places, tuple(values))
 
 
 def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:

@@ -55,14 +55,14 @@ def pass_destinations(
                     (row, target.row((at,)))
                     for row, at in zip(rows, places, strict=True)
                 ]
-            case core.Loop(parameters) if _are_used_in_rows(k):
+            case core.Loop(parameters) if are_used_in_rows(k):
                 position = [bound.name for bound in made.pattern].index(name)
                 k.destinations[parameters[position].name] = target
         if makes_array(made):
             k.destinations[name] = target
 
 
-def _are_used_in_rows(k: KernelBuilder) -> bool:
+def are_used_in_rows(k: KernelBuilder) -> bool:
     """Whether loops write as fast to the memory of results as to scratch memory, in
     which lanes, and threads of a GPU, have the elements of a place side by side."""
     return k.host.schedule == "cpu" and not k.has_lanes

@@ -70,6 +70,27 @@ CARRIED = {
         "(b, a with [i % n] = b[0] - 1)",
     ),
     "anew": ("a", "xs", "map (\\j -> a[(j + i) % n] + a[j]) (iota n)"),
+    "passed on": (
+        "(a, b)",
+        "(copy xs, map (* 2) xs)",
+        "(b, map (\\j -> a[n - 1 - j] - b[(j + i) % n]) (iota n))",
+    ),
+    "passed on twice": (
+        "(a, b, c)",
+        "(copy xs, map (* 2) xs, map (* 3) xs)",
+        "(b, c, map (\\j -> a[n - 1 - j] - b[(j + i) % n] + c[0]) (iota n))",
+    ),
+    "with a scalar": (
+        "(s, a)",
+        "(1i32, xs)",
+        "(a[i % n], map (\\j -> a[(j + 1) % n] + s) (iota n))",
+    ),
+    "two anew": (
+        "(a, b)",
+        "(xs, replicate (n + 1) 1i64)",
+        "(map (\\j -> a[n - 1 - j] + i32.i64 b[j]) (iota n),"
+        " map (\\j -> b[n - j] + i64.i32 a[0]) (iota (n + 1)))",
+    ),
     "in rows": (
         "a",
         "[xs, xs]",
@@ -87,7 +108,7 @@ def test_loops_that_write_into_the_result(name: str, schedule: str) -> None:
     oracle = interpreted_program(stages.to_core(stages.check(Source("c.fut", text))))
     program = minifut.compile(text, schedule=schedule)
     random = np.random.default_rng(3)
-    for n, k in ((1, 3), (5, 0), (37, 12), (2000, 9)):
+    for n, k in ((1, 3), (5, 0), (37, 11), (37, 10), (2000, 8)):
         xs = random.integers(-9, 9, n).astype(np.int32)
         found, wanted = program.main(xs, k), oracle.main(xs, k)
         for one, other in zip(
@@ -105,3 +126,19 @@ def test_a_loop_makes_its_array_in_the_result() -> None:
     core = stages.to_core(stages.check(Source("c.fut", text)))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
     assert module.count("run.allocate(") == 2, "the result of each version"
+
+
+@pytest.mark.device
+def test_buffers_take_turns_in_while_loops() -> None:
+    text = """
+      entry main [n] (xs: [n]i32) (most: i32) =
+        loop (a, k) = (xs, 0) while a[0] < most && k < 20 do
+          (map (\\j -> a[(j + 1) % n] + a[j]) (iota n), k + 1)"""
+    oracle = interpreted_program(stages.to_core(stages.check(Source("c.fut", text))))
+    program = minifut.compile(text)
+    xs = np.arange(1, 9, dtype=np.int32)
+    for most in (0, 2, 10, 100, 1000):
+        for one, other in zip(
+            program.main(xs, most), oracle.main(xs, most), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
