@@ -129,6 +129,6 @@ def tuned_values(
 
 def device_kind(device: str | None) -> str:
     """The schedule that fits the device: its kind, "cpu" or "gpu"."""
-    from minifut.opencl.runtime.device import open_device
+    from minifut.opencl.runtime.device_record import kind_of_device
 
-    return open_device(device).kind
+    return kind_of_device(device)

@@ -2,17 +2,23 @@
 
     load(module text, device, parameters)  ->  Program
 
+The device is opened when it is needed first: by a call, or by what asks for it, such
+as `prog.tuning`. It is opened at once where it decides whether what the user gave is
+right, as values of parameters, or where the program has constants, which may fail.
+
 The text and the options together are the recipe of the program (`minifut.recipe`), so
 that an equal program can be loaded in another process without the compiler.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
+from minifut.deferred_program import DeferredProgram, OnDevice
 from minifut.errors import Source
 from minifut.generated_module import generated_program
 from minifut.gradients.derivative import Derivative
@@ -49,47 +55,62 @@ class LoadedModule:
     """what generated it"""
 
     def load(self, tuned: Mapping[str, int] | None = None) -> Program:
-        """The program on the device. `tuned`: the values of the tuning file as they
-        were read, with their lines for messages."""
-        from minifut.opencl.runtime.opaque_values import DeviceOpaques
-        from minifut.parameters.tuning import Tunable, Tuning
-
+        """The program. `tuned`: the values of the tuning file as they were read, with
+        their lines for messages."""
         generated = generated_program(self.text)
-        chosen, given = self._chosen(generated)
-        from minifut.parameters.file import located
-
-        with located(dict(self.tuned) if tuned is None else tuned, given):
-            instance = generated.load(
-                device=self.device, parameters=chosen, max_memory=self.max_memory
-            )
         documentation = dict(self.documentation)
         entries = [
             EntryPoint(
                 entry.name,
                 describe(entry.parameters, map(outside_shape, entry.parameters)),
                 describe(entry.results, map(outside_shape, entry.results)),
-                instance.entries[entry.name],
-                partial(instance.timed, entry.name),
-                documentation.get(entry.name, ""),
+                _not_loaded,
+                documentation=documentation.get(entry.name, ""),
             )
             for entry in generated.entries
         ]
-        device = instance.session.device
+        wanted = self.device or os.environ.get("MINIFUT_DEVICE")  # as it is now
+        program = DeferredProgram(
+            entries, self, partial(self._on_device, generated, wanted, tuned)
+        )
+        limits = self.parameters or self.tuned or self.max_memory is not None
+        if limits or _has_constants(generated):
+            program.on_device()
+        return program
+
+    def _on_device(
+        self, generated: Any, wanted: str | None, tuned: Mapping[str, int] | None
+    ) -> OnDevice:
+        from minifut.opencl.runtime.device_record import correct_record
+        from minifut.opencl.runtime.opaque_values import DeviceOpaques
+        from minifut.parameters.file import located
+        from minifut.parameters.tuning import Tunable, Tuning
+
+        chosen, given = self._chosen(generated)
+        with located(dict(self.tuned) if tuned is None else tuned, given):
+            instance = generated.load(
+                device=wanted, parameters=chosen, max_memory=self.max_memory
+            )
+        correct_record(wanted, instance.session.device.kind)
         tunables = [
             Tunable(p.name, p.kind, p.defaults, p.bounds, p.guards)
             for p in instance.parameters
             if p.kind != "limit"
         ]
-        tuning = Tuning(
-            tunables,
-            instance.kind,
-            instance.set_parameters,
-            chosen,
-            instance.watch,
+        return OnDevice(
+            instance.entries,
+            instance.timed,
+            str(instance.session.device),
+            Tuning(
+                tunables,
+                instance.kind,
+                instance.set_parameters,
+                chosen,
+                instance.watch,
+            ),
+            DeviceOpaques(instance.session, generated.name),
+            instance.to_device,
         )
-        opaques = DeviceOpaques(instance.session, generated.name)
-        upload = instance.to_device
-        return Program(entries, str(device), tuning, opaques, self, upload)
 
     def _chosen(self, generated: Any) -> tuple[dict[str, int], dict[str, int]]:
         """All parameters that are set, and those that the user gave."""
@@ -107,6 +128,16 @@ class LoadedModule:
             print(f"minifut: warning: {note}", file=sys.stderr)
         given = {n: v for n, v in parameters.items() if n in known}
         return chosen | given, given
+
+
+def _not_loaded(*arguments: Any) -> Any:
+    raise AssertionError("replaced by the program")
+
+
+def _has_constants(generated: Any) -> bool:
+    """Whether loading runs a part of the program."""
+    schedules = [getattr(generated, name, generated) for name in ("cpu", "gpu")]
+    return any(schedule.constants is not None for schedule in schedules)
 
 
 def outside_shape(value: Any) -> tuple[int | str | None, ...] | None:

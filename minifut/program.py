@@ -20,10 +20,9 @@ import keyword
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from minifut.backend import NO_ENTRIES, OpaqueValues, Timed, with_device
 from minifut.errors import ArgumentError, ForkedError, ProgramError, UsageError, counted
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
@@ -41,31 +40,6 @@ if TYPE_CHECKING:
     from minifut.recipe import Recipe
 
 
-class OpaqueValues(Protocol):
-    """Makes values of opaque types from their arrays and scalars, and the reverse."""
-
-    def make(self, text: str, leaves: Sequence[Any]) -> Any: ...
-    def leaves(self, value: Any) -> list[Any]: ...
-
-
-class Timed(Protocol):
-    """An entry point with its arguments in place, to be run again and again."""
-
-    def __call__(self) -> float:
-        """One run; its seconds without reading and transferring arguments."""
-
-    def results(self) -> tuple[Any, ...]:
-        """What the latest run gave."""
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays that go in and, in the latest run, came out."""
-
-    @property
-    def peak(self) -> int:
-        """Bytes of device memory that were in use at most."""
-
-
 MISSING: Any = object()
 """in place of an option that is not given"""
 
@@ -77,8 +51,10 @@ class EntryPoint:
     name: str
     parameters: tuple[Parameter, ...]
     results: tuple[Parameter, ...]
-    function: Callable[..., Any]
-    prepare: Callable[[tuple[Any, ...]], Timed] | None = None
+    function: Callable[..., Any] = field(repr=False, compare=False)
+    prepare: Callable[[tuple[Any, ...]], Timed] | None = field(
+        default=None, repr=False, compare=False
+    )
     documentation: str = ""
     """the comment above the entry (`-- | ...`)"""
     program: Program | None = None
@@ -93,7 +69,18 @@ class EntryPoint:
             "__signature__": self._signature(),
             "__doc__": f"{text}entry {self.signature_text()}",
         }
-        self.__dict__.update(about, on_device=_with_device(self.function))
+        self.__dict__.update(about)
+        self.install(self.function, self.prepare)
+
+    def install(
+        self,
+        function: Callable[..., Any],
+        prepare: Callable[[tuple[Any, ...]], Timed] | None,
+    ) -> None:
+        """Let calls be those of the backend from now on."""
+        self.__dict__.update(
+            function=function, prepare=prepare, on_device=with_device(function)
+        )
 
     def __call__(self, *arguments: Any, device: Any = MISSING, **named: Any) -> Any:
         """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.
@@ -220,25 +207,11 @@ class EntryPoint:
         return (*_recipe_of(self.program), self.name)
 
 
-def _with_device(function: Callable[..., Any]) -> Callable[..., Any]:
-    """It with `device=True`. Of a plain function, the same code with another default: a
-    keyword argument takes a call 0.2 us to pass on."""
-    defaults = getattr(function, "__kwdefaults__", None) or {}
-    if not isinstance(function, FunctionType) or "device" not in defaults:
-        return partial(function, device=True)
-    same = FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    same.__kwdefaults__ = {**defaults, "device": True}
-    return same
-
-
 OPTIONS = ("device",)
 """keyword arguments of a call that are no parameters of the entry point"""
+
+LOADED = ("description", "opaques", "tuning", "_upload")
+"""attributes of a program that depend on its device"""
 
 
 class Program:
@@ -259,15 +232,19 @@ class Program:
         self.opaques = opaques
         self.recipe = recipe
         self.derivatives: Derivatives | None = None
-        self.entries: dict[str, EntryPoint] = {
-            e.name: replace(e, program=self) for e in entries
-        }
         self.description = description
         if tuning is None:  # one without parameters is empty, and can still watch
             tuning = Tuning((), "cpu", lambda values: None, {})
         self.tuning = tuning
+        self._add(entries)
+
+    def _add(self, entries: Iterable[EntryPoint]) -> None:
+        self.entries: dict[str, EntryPoint] = {
+            e.name: replace(e, program=self) for e in entries
+        }
+        taken = {*self.__dict__, *LOADED}
         for name, entry in self.entries.items():
-            if name not in self.__dict__ and not hasattr(Program, name):
+            if name not in taken and not hasattr(Program, name):
                 self.__dict__[name] = entry
             else:
                 logging.getLogger("minifut").warning(
@@ -279,17 +256,18 @@ class Program:
 
     def __getattr__(self, name: str) -> EntryPoint:
         entries = self.__dict__.get("entries", {})
-        hint = "" if entries else "; those of a program begin with `entry`, not `def`"
+        hint = "" if entries else f"; it has {NO_ENTRIES}"
         raise AttributeError(unknown("entry point", name, entries, dir(Program)) + hint)
 
     def __getitem__(self, name: str) -> EntryPoint:
         return self.entry(name)
 
     def __dir__(self) -> list[str]:
-        return sorted({*super().__dir__(), *self.entries})
+        return sorted({*super().__dir__(), *self.entries, *LOADED})
 
     def __repr__(self) -> str:
-        return f"<minifut program on {self.description}: {', '.join(self.entries)}>"
+        names = ", ".join(self.entries) or NO_ENTRIES
+        return f"<minifut program on {self.description}: {names}>"
 
     def _repr_html_(self) -> str:
         from minifut.notebook import html_of_program

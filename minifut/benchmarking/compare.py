@@ -53,10 +53,10 @@ from minifut.testing.oracle import unpacked
 from minifut.testing.time_limit import TimeLimit, time_limit
 
 if TYPE_CHECKING:
+    from minifut.backend import Timed
     from minifut.opencl.runtime.watch import Observation
     from minifut.parameters.decisions import Settings
     from minifut.parameters.tuning import Tuning
-    from minifut.program import Timed
 
 PathOfRun = tuple[tuple[int, ...], frozenset[tuple[str, int]]]
 """the kernels that a run started, and the parameters that they were built with"""

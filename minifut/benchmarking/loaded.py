@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from minifut import compiler, loaded_module, stages
+from minifut.backend import Timed
 from minifut.benchmarking.datasets import Data, DataSet
 from minifut.interpreted import interpreted_program
 from minifut.ir.core import Program as CoreProgram
-from minifut.program import EntryPoint, Program, Timed
+from minifut.program import EntryPoint, Program
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import Oracle
 

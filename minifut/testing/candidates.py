@@ -22,9 +22,9 @@ from minifut.values.text import format_value
 from minifut.values.types import ShapedType
 
 if TYPE_CHECKING:
+    from minifut.backend import OpaqueValues
     from minifut.ir.core import Function, Param
     from minifut.ir.entries import Entry, EntryType
-    from minifut.program import OpaqueValues
 
 BOUNDS = dict.fromkeys(("f16", "f32", "f64"), (-1.0, 1.0))
 

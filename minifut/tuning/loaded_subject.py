@@ -13,11 +13,11 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from minifut.backend import Timed
 from minifut.benchmarking.datasets import Data
 from minifut.benchmarking.loaded import Loaded
 from minifut.errors import InternalError, MinifutError
 from minifut.parameters.decisions import DecisionPoint, Settings, decisions_of
-from minifut.program import Timed
 from minifut.testing.judge import judge_values
 from minifut.testing.oracle import unpacked
 from minifut.tuning.autotune import Autotuner, Limits, TuningTask

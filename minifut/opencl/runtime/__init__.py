@@ -68,9 +68,14 @@ which takes 2 us where waking its threads takes 20 to 30; launches of kernels th
 launched often, several in a row, are executed by one (batch.py).
 `benchmarks/latency.py` measures calls. They stay fast if host functions do no lookups
 by name and no allocation that could be avoided.
+
+Generated modules are read before any device is needed, so that what drives one is
+imported by name when it is used.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from minifut.opencl.runtime.describe import (
     DTYPES,
@@ -82,14 +87,21 @@ from minifut.opencl.runtime.describe import (
     Parameter,
     Value,
 )
-from minifut.opencl.runtime.device import Device, list_devices, open_device
-from minifut.opencl.runtime.failures import FAILURE_TEXT
-from minifut.opencl.runtime.opaque_values import Opaque
-from minifut.opencl.runtime.pool import Block
-from minifut.opencl.runtime.program import Instance, Program, Schedules
-from minifut.opencl.runtime.queue import Session
-from minifut.opencl.runtime.run import Run
-from minifut.opencl.runtime.sessions import open_session
+from minifut.opencl.runtime.program import Program, Schedules
+
+if TYPE_CHECKING:
+    from minifut.opencl.runtime.parts import (
+        FAILURE_TEXT,
+        Block,
+        Device,
+        Instance,
+        Opaque,
+        Run,
+        Session,
+        list_devices,
+        open_device,
+        open_session,
+    )
 
 __all__ = [
     "DTYPES",
@@ -113,3 +125,13 @@ __all__ = [
     "open_device",
     "open_session",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:
+        from minifut.opencl.runtime import parts
+
+        found: object = getattr(parts, name)
+        globals()[name] = found
+        return found
+    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

@@ -10,7 +10,7 @@ import pytest
 import minifut
 from minifut.errors import MinifutError
 from minifut.opencl import runtime as rt
-from minifut.opencl.runtime import program as runtime_program
+from minifut.opencl.runtime import instance
 from minifut.opencl.runtime.direct import direct_text
 from minifut.opencl.runtime.entry import Converter
 
@@ -73,7 +73,7 @@ def test_results_and_errors_are_those_of_general_calls(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = minifut.compile(TEXT)
-    monkeypatch.setattr(runtime_program, "direct_call", lambda *_: None)
+    monkeypatch.setattr(instance, "direct_call", lambda *_: None)
     general = minifut.compile(TEXT + "-- not the program that is kept")
     for name, arguments in CALLS:
         found, wanted = (outcome(p[name], arguments) for p in (program, general))

@@ -157,6 +157,7 @@ def test_other_parameters_and_watching_end_recordings(names: list[str]) -> None:
 @pytest.mark.device
 def test_memory_of_recordings_is_bounded(names: list[str]) -> None:
     program = minifut.compile(TEXT)
+    program.twice(XS[:1])  # opens the device
     session = program.twice.function.__globals__["session"]  # type: ignore[attr-defined]
     before = session.pool.in_use
     for size in range(1, 3 * recorded.MOST):
