@@ -3,6 +3,8 @@
     entry dot [n] (xs: [n]f32) (k: i64): f32
     -->
     class Loaded:
+        def to_device(self, array: NDArray[Any]) -> DeviceArray: ...
+        ...
         def dot(
             self,
             xs: NDArray[np.float32] | Sequence[float] | DeviceArray,
@@ -10,12 +12,14 @@
             *, device: bool = ...
         ) -> np.float32: ...
 
-An entry point with arrays among its results has a second type, for `device=True`.
+A loaded program has what `opencl.runtime.instance` gives it, and its entry points. One
+with arrays among its results has a second type, for `device=True`.
 """
 
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from minifut.ir.core import Program
@@ -23,7 +27,7 @@ from minifut.ir.entries import Entry, EntryType
 
 HEADER = '''\
 # Types of a program compiled by minifut.
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
@@ -41,19 +45,46 @@ class DeviceArray(Protocol):
     def __len__(self) -> int: ...
     def get(self) -> np.ndarray: ...
 '''
+LOADED = '''\
+class Loaded:
+    """The program on a device."""
+
+    @property
+    def entries(self) -> Mapping[str, Callable[..., Any]]: ...
+    @property
+    def kind(self) -> str: ...
+    parameters: tuple[Any, ...]
+    program: Any
+    queue: Any
+    run: Any
+    session: Any
+    def entry(self, name: str) -> Callable[..., Any]: ...
+    def set_parameters(self, parameters: Mapping[str, int]) -> None: ...
+    def timed(self, name: str, arguments: tuple[Any, ...]) -> Any: ...
+    def to_device(self, array: NDArray[Any]) -> DeviceArray: ...
+    def watch(self, seen: Any) -> None: ...
+'''
 FOOTER = """\
 class Generated:
+    @property
+    def entries(self) -> Sequence[Any]: ...
+    @property
+    def parameters(self) -> Sequence[Any]: ...
     def load(
         self,
         device: str | None = ...,
         parameters: Mapping[str, int] | None = ...,
         max_memory: int | None = ...,
+        session: Any = ...,
     ) -> Loaded: ...
 
 program: Generated
 """
 PYTHON = {"i": "int", "u": "int", "f": "float", "b": "bool"}
 """Python's own type for each kind of number"""
+TAKEN = frozenset(re.findall(r"^    (?:def )?(\w+)[:(]", LOADED, re.MULTILINE))
+"""what a loaded program has besides its entry points; one of such a name is what
+`entry(name)` gives"""
 
 
 def stub_text(program: Program, documentation: Mapping[str, str]) -> str:
@@ -61,12 +92,12 @@ def stub_text(program: Program, documentation: Mapping[str, str]) -> str:
     methods = [
         line
         for entry in program.entries
-        if entry.name.isidentifier() and not keyword.iskeyword(entry.name)
+        if entry.name.isidentifier()
+        and not keyword.iskeyword(entry.name)
+        and entry.name not in TAKEN
         for line in _method(entry, documentation.get(entry.name, ""))
     ]
-    body = methods or ["    ..."]
-    loaded = "\n".join(["class Loaded:", *body])
-    return f"{HEADER}\n{loaded}\n\n{FOOTER}"
+    return "\n".join([HEADER, LOADED + "\n".join(methods), "", FOOTER])
 
 
 def _method(entry: Entry, documentation: str) -> Iterator[str]:

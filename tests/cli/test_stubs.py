@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import subprocess
 import sys
 
@@ -10,6 +12,8 @@ import pytest
 from minifut import compiler, stages
 from minifut.cli.stubs import stub_text
 from minifut.errors import Source
+from minifut.generated_module import generated_program
+from minifut.opencl import runtime
 
 pytest.importorskip("mypy")
 
@@ -21,6 +25,7 @@ entry count [n] (xs: [n]bool) (limit: i64): (i64, [n]i32) =
 entry swap (p: (i32, bool)) (r: {a: i32}): ((bool, i32), {a: i32}) = ((p.1, p.0), r)
 entry both [n][m] (xss: [n][m]f32): ([m]f32, i64) = (xss[0], n)
 entry odd (lambda: i32): i32 = lambda
+entry kind (x: i32): i32 = x
 """
 CALLS = {
     "loaded.dot(xs, ys)": "",
@@ -33,6 +38,12 @@ CALLS = {
     "loaded.both([[1, 2], (3, 4)])[0].mean()": "",
     "loaded.both(grid, device=True)[0].get()": "",
     "len(loaded.both(loaded.both(grid, device=True)[0])[0])": "",
+    "loaded.dot(loaded.to_device(xs), ys)": "",
+    "loaded.to_device(grid).shape[0] + len(loaded.kind)": "",
+    "loaded.entry('kind')(3)": "",
+    "loaded.set_parameters({p.name: 1 for p in program.parameters})": "",
+    "loaded.kind(3)": '"str" not callable',
+    "loaded.to_device('abc')": 'Argument 1 to "to_device"',
     "loaded.both(grid)[0].get()": 'has no attribute "get"',
     "loaded.both(grid, device=True)[0].mean()": 'has no attribute "mean"',
     "loaded.dot('abc', ys)": 'Argument 1 to "dot"',
@@ -89,3 +100,40 @@ def test_documentation_is_kept() -> None:
     text = stub_text(stages.to_core(checked), compiler.documentation_of(checked))
     compile(text, "prog.pyi", "exec")
     assert "The sum of products." in text
+
+
+@pytest.mark.device
+def test_stubs_have_what_programs_have() -> None:
+    """Every public attribute of a generated, and of a loaded program; entry points are
+    methods."""
+    checked = stages.check(Source("prog.fut", SOURCE))
+    core = stages.to_core(checked)
+    classes = {
+        node.name: {
+            child.name if isinstance(child, ast.FunctionDef) else ast.unparse(child)
+            for child in node.body
+        }
+        for node in ast.parse(stub_text(core, {})).body
+        if isinstance(node, ast.ClassDef)
+    }
+    known = {n: {m.partition(":")[0] for m in own} for n, own in classes.items()}
+    text = stages.to_host_module(stages.to_kernels(core), "cpu", "prog")
+    program = generated_program(text)
+    both = public(program) & public(runtime.Schedules(program, program))
+    assert public(program) >= known["Generated"] >= both
+    loaded = program.load()
+    assert public(loaded) <= known["Loaded"]
+    assert known["Loaded"] - public(loaded) <= {"__doc__", "'The program on a device.'"}
+    for name in ("dot", "count"):
+        assert public(getattr(loaded, name)) == {"name"}  # `__name__` of a method
+        assert name in known["Loaded"]
+    assert inspect.signature(program.load).parameters.keys() == {
+        "device",
+        "parameters",
+        "max_memory",
+        "session",
+    }
+
+
+def public(value: object) -> set[str]:
+    return {name for name in dir(value) if not name.startswith("_")}
