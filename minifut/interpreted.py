@@ -61,16 +61,17 @@ def interpreted_program(
     def entry_point(entry: Entry) -> EntryPoint:
         def function(*arguments: Any, device: bool = False) -> Any:
             if device:
-                raise UsageError("the interpreter has no device to leave results on")
+                text = "the interpreter has no device to leave results on"
+                raise UsageError(f"{entry.name}: {text}")
             opened: Leaves = []
             try:
                 for parameter, given in zip(entry.parameters, arguments, strict=True):
                     opened += take_apart(parameter, given)
-            except WrongValue as error:
+                leaves = [leaf for leaf, _ in opened]
+                if any(parameter.kind != "array" for parameter in entry.parameters):
+                    leaves = _fitting(sized, leaves)
+            except (WrongValue, ArgumentError) as error:
                 raise ArgumentError(f"{entry.name}: {error}") from None
-            leaves = [leaf for leaf, _ in opened]
-            if any(parameter.kind != "array" for parameter in entry.parameters):
-                leaves = _fitting(sized, leaves)
             _check_sizes(entry.name, sized, leaves, [path for _, path in opened])
             results = iter(interpreter.run(entry.name, leaves))
             values = tuple(

@@ -104,3 +104,21 @@ def test_the_interpreter_has_no_device() -> None:
     program = minifut.compile(PROGRAM, backend="interpreter")
     with pytest.raises(UsageError, match="no device"):
         program.small(1, device=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([1.5], "f: parameter xs: "),
+        ({"a": 1}, "f: parameter xs: "),
+        ("text", "f: parameter xs: "),
+        ([[1], [2, 3]], "f: parameter xs: "),
+    ],
+)
+def test_messages_name_the_entry_point(given: Any, message: str) -> None:
+    program = minifut.compile("entry f (xs: []i32) = xs", backend="interpreter")
+    with pytest.raises(minifut.ArgumentError) as caught:
+        program.f(given)
+    assert str(caught.value).startswith(message)
+    with pytest.raises(UsageError, match=r"^f: the interpreter has no device"):
+        program.f([1], device=True)
