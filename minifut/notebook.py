@@ -16,6 +16,7 @@ import shlex
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from minifut.backend import NO_ENTRIES
 from minifut.errors import UsageError, counted
 
 if TYPE_CHECKING:
@@ -78,6 +79,8 @@ def html_of_program(program: Program) -> str:
     """A table of its entry points, and how many tuning parameters it has."""
     rows = "".join(_row(entry) for entry in program.entries.values())
     tuning = counted(len(program.tuning), "tuning parameter")
+    if not rows:
+        return f"<div>{escape(program.description)}: {escape(NO_ENTRIES)}</div>"
     return (
         f"<div>{escape(program.description)}, {tuning}</div>"
         "<table><thead><tr><th>entry</th><th>parameters</th><th>results</th><th></th>"

@@ -85,3 +85,13 @@ def test_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(shown.splitlines()) < 8
     assert device[0].traceback[0].startswith("no OpenCL device matches 'nothing'")
     assert "5" in five[0].data["text/plain"]
+
+
+@pytest.mark.parametrize("text", ["", "def f (x: i32) = x"])
+def test_a_cell_without_entry_points_says_what_is_missing(text: str) -> None:
+    program = run_cell(Shell(), "prog", text)
+    missing = "no entry points, which begin with `entry`, not `def`"
+    assert missing in program._repr_html_()
+    assert missing in repr(program)
+    with pytest.raises(AttributeError, match=missing):
+        program.f(1)
