@@ -18,7 +18,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -99,8 +99,8 @@ class EntryPoint:
                 named["device"] = device
             arguments, named = self.bound(arguments, named)
             return self.function(*arguments, **named)
-        except (ArgumentError, ProgramError) as error:
-            # where in minifut it was found does not help its user
+        except (ArgumentError, ProgramError, KeyboardInterrupt) as error:
+            # where in minifut it was found, or interrupted, does not help its user
             raise error.with_traceback(None) from None
         except ForkedError:
             if device is not MISSING:
@@ -215,7 +215,7 @@ LOADED = ("description", "opaques", "tuning", "_upload")
 
 
 class Program:
-    """Entry points by name, also as attributes."""
+    """Entry points by name, also as attributes; iteration gives the names."""
 
     def __init__(
         self,
@@ -261,6 +261,12 @@ class Program:
 
     def __getitem__(self, name: str) -> EntryPoint:
         return self.entry(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.entries
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.entries, *LOADED})

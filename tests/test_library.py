@@ -349,3 +349,22 @@ def test_errors_show_no_internals() -> None:
 
 def test_the_version_is_exported() -> None:
     assert minifut.__version__.count(".") == 2
+
+
+def test_programs_have_entry_points_as_dicts_have_keys() -> None:
+    text = "entry f (x: i32) = x\nentry g (x: i32) = x\nentry description (x: i32) = x"
+    program = minifut.compile(text, backend="interpreter")
+    assert list(program) == ["f", "g", "description"]
+    assert "f" in program and "h" not in program and 0 not in program
+    assert {name: program[name](1) for name in program} == dict.fromkeys(program, 1)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), minifut.ProgramError("x")])
+def test_tracebacks_end_at_the_call(error: BaseException) -> None:
+    def waits() -> None:
+        raise error
+
+    point = minifut.EntryPoint("f", (), (), waits)
+    with pytest.raises(type(error)) as caught:
+        point()
+    assert len(caught.traceback) == 2  # of this test and of the call
