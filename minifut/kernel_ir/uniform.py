@@ -37,9 +37,28 @@ def divergent_barrier(kernel: kc.Kernel | kc.DeviceFunction) -> kc.Statement | N
     return None
 
 
+def names_read(exp: kc.Expression) -> frozenset[Name] | None:
+    """What variables the value depends on; None if it diverges whatever they are."""
+    found: set[Name] = set()
+    for node in walk(exp):
+        match node:
+            case kc.Call(function) if function in OWN:
+                return None
+            case kc.Load(memory) if memory.space == "private":
+                return None
+            case kc.Variable(name) | kc.Register(name):
+                found.add(name)
+            case kc.SizeValue(size):
+                found |= size.names()
+    return frozenset(found)
+
+
 class _Search:
     def __init__(self) -> None:
         self.divergent: set[Name] = set()
+        self.reads: dict[int, tuple[kc.Expression, frozenset[Name] | None]] = {}
+        """what an expression reads, by its identity: conditions decide about many
+        variables"""
         self.dependences: list[Dependence] = []
         self.barriers: list[tuple[kc.Statement, tuple[kc.Expression, ...]]] = []
 
@@ -53,17 +72,10 @@ class _Search:
                     self.divergent.add(name)
 
     def diverges(self, exp: kc.Expression) -> bool:
-        for node in walk(exp):
-            match node:
-                case kc.Call(function) if function in OWN:
-                    return True
-                case kc.Variable(name) | kc.Register(name) if name in self.divergent:
-                    return True
-                case kc.SizeValue(size) if not size.names().isdisjoint(self.divergent):
-                    return True
-                case kc.Load(memory) if memory.space == "private":
-                    return True
-        return False
+        if id(exp) not in self.reads:
+            self.reads[id(exp)] = (exp, names_read(exp))
+        _, read = self.reads[id(exp)]
+        return read is None or not read.isdisjoint(self.divergent)
 
     def statements(
         self, statements: Iterable[kc.Statement], control: tuple[kc.Expression, ...]

@@ -23,6 +23,7 @@ from minifut.ir.traverse import contains, walk
 from minifut.ir.types import U32, U64
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.contents import classes_in
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.uniform import divergent_barrier
@@ -40,9 +41,10 @@ WORDS = (kc.VectorType(U32), kc.VectorType(U64))
 class KernelCode:
     """The level of programs that kernel passes read and write."""
 
-    def verify(self, program: KernelProgram) -> None:
-        """Raise an `InternalError` unless the program is well formed."""
-        verify_program(program)
+    def verify(self, program: KernelProgram, verified: object = None) -> None:
+        """Raise an `InternalError` unless the program is well formed. Kernels that it
+        shares with one that was found so are not examined again."""
+        verify_program(program, verified)
 
     def show(self, program: KernelProgram) -> str:
         """The printed program."""
@@ -52,19 +54,26 @@ class KernelCode:
 KERNEL_CODE = KernelCode()
 
 
-def verify_program(program: KernelProgram) -> None:
+def verify_program(program: KernelProgram, verified: object = None) -> None:
     """Raise an `InternalError` unless kernels and their launches are well formed."""
     kernels = {kernel.name: kernel for kernel in program.kernels}
-    for function in program.device_functions:
-        verify_kernel(function)
-    for kernel in program.kernels:
-        verify_kernel(kernel)
+    before = {id(kernel) for kernel in _code_of(verified)}
+    for kernel in _code_of(program):
+        if id(kernel) not in before:
+            verify_kernel(kernel)
     for node in (n for f in program.functions for n in walk(f.body)):
         if isinstance(node, kc.Launch):
             known = kernels.get(node.kernel)
             if known is None or len(known.parameters) != len(node.arguments):
                 message = "there is no kernel with parameters for these arguments"
                 raise InternalError("kernel_ir.verify", message, show(node, False))
+
+
+def _code_of(program: object) -> tuple[kc.Kernel | kc.DeviceFunction, ...]:
+    """The functions and kernels of kernel code; nothing of another form."""
+    if not isinstance(program, KernelProgram):
+        return ()
+    return (*program.device_functions, *program.kernels)
 
 
 def verify_kernel(kernel: kc.Kernel | kc.DeviceFunction) -> None:
@@ -111,7 +120,8 @@ class _Checker(Expressions):
                 self.declare(kernel.group_size, kc.LONG, given=True)
         else:
             self.results = kernel.results
-        self.labels = {n.name for n in walk(kernel.body) if isinstance(n, kc.Label)}
+        if kc.Label in classes_in(kernel.body):
+            self.labels = {n.name for n in walk(kernel.body) if isinstance(n, kc.Label)}
         self.block(kernel.body)
         require(not self.jumps, f"jumps go back to {', '.join(sorted(self.jumps))}")
         barrier = divergent_barrier(kernel)
@@ -150,10 +160,9 @@ class _Checker(Expressions):
                 self.memory(memory)
                 self.integer(index)
                 self.exp(exp)
-                require(
-                    element_fits(memory, exp.type),
-                    f"{exp.type} does not go to elements of {memory.element}",
-                )
+                if not element_fits(memory, exp.type):
+                    to = f"elements of {memory.element}"
+                    raise Fault(f"{exp.type} does not go to {to}")
             case kc.Prefetch(memory, index):
                 self.global_memory(memory)
                 self.integer(index)

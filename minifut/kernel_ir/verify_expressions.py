@@ -1,4 +1,8 @@
-"""What must hold of expressions and memories in kernel code: see `kernel_ir.verify`."""
+"""What must hold of expressions and memories in kernel code: see `kernel_ir.verify`.
+
+Messages that print types or names are made only where something is at fault: printing
+would take longer than to examine.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,13 @@ from collections.abc import Iterable
 
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, U8
-from minifut.ir.verify import require
+from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
 from minifut.names import Name
 
 DeclaredType = kc.VectorType | kc.Memory
+SHIFTS = ("<<", ">>")
 
 
 class Expressions:
@@ -35,8 +40,8 @@ class Expressions:
     # --- memories ---------------------------------------------------------------------
 
     def memory(self, memory: kc.Memory) -> None:
-        known = self.known.get(memory.name)
-        require(known == memory, f"{memory.name} is not visible as {memory.space}")
+        if self.known.get(memory.name) != memory:
+            raise Fault(f"{memory.name} is not visible as {memory.space}")
 
     def words(self, memory: kc.Memory) -> None:
         """Elements that atomics see as integers."""
@@ -52,8 +57,10 @@ class Expressions:
 
     def visible(self, name: Name, type_: kc.VectorType) -> None:
         known = self.known.get(name)
-        require(known is not None, f"{name} is not visible")
-        require(known == type_, f"{name} is {known} and not {type_}")
+        if known is None:
+            raise Fault(f"{name} is not visible")
+        if known != type_:
+            raise Fault(f"{name} is {known} and not {type_}")
 
     def size(self, size: Size) -> None:
         for name in size.names():
@@ -61,21 +68,23 @@ class Expressions:
 
     def read(self, name: Name, type_: kc.VectorType) -> None:
         self.visible(name, type_)
-        has_value = name in self.given or name in self.masked or self.ends
-        require(has_value, f"{name} has no value here")
+        if not (name in self.given or name in self.masked or self.ends):
+            raise Fault(f"{name} has no value here")
 
     def fits(self, exp: kc.Expression, type_: kc.VectorType) -> None:
         self.exp(exp)
-        require(exp.type == type_, f"a value of {exp.type} for one of {type_}")
+        if exp.type != type_:
+            raise Fault(f"a value of {exp.type} for one of {type_}")
 
     def integer(self, exp: kc.Expression) -> None:
         self.exp(exp)
-        fits = exp.type.lanes == 1 and exp.type.scalar.is_integer
-        require(fits, f"{exp.type} is no index")
+        if exp.type.lanes != 1 or not exp.type.scalar.is_integer:
+            raise Fault(f"{exp.type} is no index")
 
     def truth(self, exp: kc.Expression) -> None:
         self.exp(exp)
-        require(exp.type.lanes == 1, f"a condition of {exp.type}")
+        if exp.type.lanes != 1:
+            raise Fault(f"a condition of {exp.type}")
 
     def exp(self, exp: kc.Expression) -> None:
         """An expression and its parts."""
@@ -95,7 +104,8 @@ class Expressions:
             case kc.Load(memory, index, type_):
                 self.memory(memory)
                 self.integer(index)
-                require(element_fits(memory, type_), f"elements of {memory.element}")
+                if not element_fits(memory, type_):
+                    raise Fault(f"elements of {memory.element}")
             case kc.Binary():
                 self.binary(exp)
             case kc.Operation():
@@ -118,8 +128,8 @@ class Expressions:
                 self.all(operands)
                 return
         natural = natural_type(exp)
-        require(natural in (None, exp.type) or _is_vector_of(natural, exp.type),
-                f"{natural} and not {exp.type}")  # fmt: skip
+        if natural not in (None, exp.type) and not _is_vector_of(natural, exp.type):
+            raise Fault(f"{natural} and not {exp.type}")
 
     def all(self, exps: Iterable[kc.Expression]) -> None:
         for exp in exps:
@@ -129,17 +139,19 @@ class Expressions:
         self.exp(exp.left)
         self.exp(exp.right)
         left, right = exp.left.type, exp.right.type
-        require(left.lanes == right.lanes, f"{left} {exp.symbol} {right}")
-        plain = exp.symbol in COMPARISONS or exp.symbol in LOGIC
-        if not plain and exp.symbol not in ("<<", ">>"):
-            require(left == right, f"{left} {exp.symbol} {right}")
+        if left == right:
+            return
+        alike = exp.symbol in COMPARISONS or exp.symbol in LOGIC or exp.symbol in SHIFTS
+        if left.lanes != right.lanes or not alike:
+            raise Fault(f"{left} {exp.symbol} {right}")
 
     def operation(self, exp: kc.Operation) -> None:
         self.all(exp.operands)
         for operand, wanted in zip(exp.operands, exp.operator.operands, strict=True):
             found = operand.type.scalar
             mask = wanted == BOOL and operand.type.lanes > 1
-            require(found == wanted or mask, f"{found} for {wanted} of {exp.operator}")
+            if found != wanted and not mask:
+                raise Fault(f"{found} for {wanted} of {exp.operator}")
 
 
 def element_fits(memory: kc.Memory, type_: kc.VectorType) -> bool:

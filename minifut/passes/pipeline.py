@@ -30,8 +30,9 @@ DumpFunction = Callable[[str, Any], None]
 class ProgramForm(Protocol):
     """What a program consists of at some stage."""
 
-    def verify(self, program: Any) -> None:
-        """Raise an `InternalError` unless the program is well formed."""
+    def verify(self, program: Any, verified: object = None) -> None:
+        """Raise an `InternalError` unless the program is well formed. `verified` is one
+        before it that was, of which parts may have stayed the same objects."""
 
     def show(self, program: Any) -> str:
         """The printed program."""
@@ -104,8 +105,12 @@ def run_steps(
             run_steps(steps, program, names, PipelineOptions())
             raise
     options = options or PipelineOptions()
+    verified = None
     for step in steps:
-        program = run_step(step, program, names, options)
+        before = program
+        program = run_step(step, program, names, options, verified)
+        if options.verify and program is not before:
+            verified = program
         if options.on_dump and options.dump_after & {step.name, "all"}:
             options.on_dump(step.name, program)
         if step.name == options.stop_after:
@@ -114,7 +119,11 @@ def run_steps(
 
 
 def run_step(
-    step: Pass, program: Any, names: NameSource, options: PipelineOptions
+    step: Pass,
+    program: Any,
+    names: NameSource,
+    options: PipelineOptions,
+    verified: object = None,
 ) -> Any:
     """One step: run it, verify what it made if that is new, note the time."""
     trace = options.trace
@@ -136,7 +145,7 @@ def run_step(
         raise InternalError(f"pass {step.name}", message) from error
     middle = time.perf_counter()
     if options.verify and after is not program:
-        check(step.name, after, step.writes)
+        check(step.name, after, step.writes, verified)
     timing = Timing(step.name, middle - start, time.perf_counter() - middle)
     if options.time:
         options.timings.append(timing)
@@ -157,10 +166,10 @@ def report_pass(timing: Timing, text: str) -> None:
     )
 
 
-def check(step: str, program: Any, level: ProgramForm) -> None:
+def check(step: str, program: Any, level: ProgramForm, verified: object = None) -> None:
     """Verify a program; a fault becomes an error that names the step before it."""
     try:
-        level.verify(program)
+        level.verify(program, verified)
     except InternalError as error:
         error.stage = f"pass {step} ({error.stage})"
         raise

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from minifut.errors import InternalError
+from minifut.ir.node import replace
 from minifut.kernel_ir.verify import verify_kernel, verify_program
 from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
 from tests.kernel_ir.reading import read_kernels
@@ -136,3 +137,12 @@ def test_what_is_sound_passes(body: str) -> None:
 def test_single_work_items_meet_nobody() -> None:
     (found,) = read_kernels(kernel("if (get_local_id(0i32) < n) { barrier local }", 1))
     verify_kernel(found)
+
+
+def test_kernels_of_a_verified_program_are_not_examined_again() -> None:
+    program = lowered(FILES[0], "cpu")
+    faulty = read_kernels(kernel("store ys[m] = 1.0f32"))
+    changed = replace(program, kernels=(*program.kernels, *faulty))
+    with pytest.raises(InternalError):
+        verify_program(changed, verified=program)
+    verify_program(changed, verified=changed)
