@@ -31,8 +31,9 @@ $(VENV)/.lint-ready: $(READY)
 demo: $(READY)
 	@$(PY) examples/demo.py
 
+# Many tests start processes, which take seconds to start where bytecode is not kept.
 test: $(READY)
-	@$(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 lint: $(VENV)/.lint-ready
 	@$(PY) -m ruff check .
