@@ -63,11 +63,7 @@ from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
 from minifut.passes.simplify.positions import take_elements
-from minifut.passes.simplify.soacs import (
-    drop_inputs,
-    lift_mapped_views,
-    simplify_mapped,
-)
+from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.views import (
     index_of_iota,
     index_of_literal,
@@ -75,10 +71,7 @@ from minifut.passes.simplify.views import (
     index_of_replicate,
     index_of_reshape,
     index_of_slice,
-)
-from minifut.passes.simplify.views_of_views import (
     rearrange_again,
-    rearrange_merged,
     reshape_again,
 )
 from minifut.rewrite.context import StatementContext
@@ -107,11 +100,11 @@ RULES: dict[type, tuple[Rule, ...]] = {
         index_of_rearrange,
         index_of_reshape,
     ),
-    core.Rearrange: (rearrange_again, rearrange_merged),
+    core.Rearrange: (rearrange_again,),
     core.Reshape: (reshape_again,),
     core.Loop: (unroll_loop, drop_invariant_parameters),
     WithAcc: (move_out_of_with_acc, drop_neutral_updates, drop_untouched_accumulators),
-    Screma: (drop_inputs, take_elements, simplify_mapped, lift_mapped_views),
+    Screma: (drop_inputs, take_elements, simplify_mapped),
     Scatter: (drop_inputs, take_elements),
     Hist: (drop_inputs, take_elements),
 }

@@ -1,8 +1,9 @@
-"""Indexing of views, iotas, replicates and literals.
+"""Indexing and views of views, iotas, replicates and literals.
 
 (iota n)[i]              →  i              (replicate [n] v)[i]      →  v
 a[i][j]                  →  a[i, j]        (transpose a)[i, j]       →  a[j, i]
 (transpose a)[i]         →  a[:, i]        (reshape [n][m] a)[1, 2]  →  a[m + 2]
+reshape s (reshape t a)  →  reshape s a    transpose (transpose a)   →  a
 """
 
 from __future__ import annotations
@@ -321,3 +322,64 @@ def _known_place(
         flat, rest = divmod(flat, size)
         place.append(i64(rest))
     return (i64(flat), *reversed(place))
+
+
+REARRANGE_AGAIN_REFUSED = Declined("the array was not rearranged before")
+
+
+@rule(core.Rearrange)
+def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
+    """The identity, and a permutation of a permutation.
+
+    before:
+        given (xss: [3][4]i32)
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let u: [3][4]i32 = rearrange((1, 0), t)
+    after:
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+        let u: [3][4]i32 = rearrange((0, 1), xss)
+    declines: the array was not rearranged before
+        given (xss: [3][4]i32)
+        let t: [4][3]i32 = rearrange((1, 0), xss)
+    """
+    exp = statement.exp_of(Rearrange)
+    if exp.permutation == tuple(range(len(exp.permutation))):
+        return with_expression(statement, Copy(exp.array))
+    source = context.definition(exp.array)
+    if not isinstance(source, Rearrange):
+        return REARRANGE_AGAIN_REFUSED
+    rest = tuple(range(len(exp.permutation), len(source.permutation)))
+    whole = (*exp.permutation, *rest)
+    return with_expression(
+        statement, Rearrange(tuple(source.permutation[p] for p in whole), source.array)
+    )
+
+
+RESHAPE_AGAIN_REFUSED = Declined("the array has another shape of its own")
+
+
+@rule(core.Reshape)
+def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
+    """A shape that is there already, a reshape of a reshape or of a repeated scalar.
+
+    before:
+        given (xs: [6]i32)
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let u: [3][2]i32 = reshape([3][2], t)
+    after:
+        let t: [2][3]i32 = reshape([2][3], xs)
+        let u: [3][2]i32 = reshape([3][2], xs)
+    declines: the array has another shape of its own
+        given (xs: [6]i32)
+        let t: [2][3]i32 = reshape([2][3], xs)
+    """
+    exp = statement.exp_of(Reshape)
+    shape = array_type(exp.array, context.scope).shape
+    if shape == exp.shape:
+        return with_expression(statement, Copy(exp.array))
+    source = context.definition(exp.array)
+    if isinstance(source, Reshape):
+        return with_expression(statement, Reshape(exp.shape, source.array))
+    if isinstance(source, Replicate) and len(source.shape) == len(shape):
+        return with_expression(statement, Replicate(exp.shape, source.value))
+    return RESHAPE_AGAIN_REFUSED
