@@ -11,6 +11,8 @@ whatever the device is.
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -39,3 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
         from minifut import compiler
 
         setattr(compiler, "device_kind", lambda device=None: schedule)  # noqa: B010
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As on a terminal: a shell lets what it starts in the background ignore Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

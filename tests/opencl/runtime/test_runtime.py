@@ -7,7 +7,6 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -232,14 +231,6 @@ def test_failures_are_located_and_leave_the_program_usable(
 
 def test_scalars_are_read_from_the_device(program: rt.Instance) -> None:
     assert program.first(np.full(3, 2.5, np.float32)) == np.float32(2.5)
-
-
-@pytest.fixture
-def interruptible() -> Iterator[None]:
-    """As on a terminal: a shell lets what it starts in the background ignore Ctrl-C."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")

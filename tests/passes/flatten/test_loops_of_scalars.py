@@ -135,6 +135,7 @@ def test_pieces_agree_with_the_host() -> None:
 
 
 @pytest.mark.device
+@pytest.mark.usefixtures("interruptible")
 def test_a_loop_that_does_not_end_is_interrupted() -> None:
     program = minifut.compile("entry run (k: i64) = loop k while k >= 0 do (k + 1) % 9")
     timer = threading.Timer(1.5, signal.raise_signal, (signal.SIGINT,))
