@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
-from minifut.kernel_passes.vectorise.affine import affine, steady_ends
+from minifut.kernel_passes.vectorise.affine import affine, number_of, steady_ends
 from minifut.kernel_passes.vectorise.clamps import ends_through
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -351,9 +351,8 @@ def first_index(
         return Declined(f"{text} is a private array")
     if found is None:
         return Declined(f"the indices at which lanes {verb} {text} are data-dependent")
-    first, step = found
-    step = int(step.value) if isinstance(step, kc.Literal) else step
-    if not isinstance(step, int):
+    first, step = found[0], number_of(found[1])
+    if step is None:
         return Declined(f"lanes {verb} {text} with a stride that is not constant")
     if step != wanted:
         numeral = {0: "the same", 2: "every 2nd", 3: "every 3rd"}

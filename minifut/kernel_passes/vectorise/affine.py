@@ -154,6 +154,13 @@ def is_steady(size: Size, varying: Collection[Name]) -> bool:
     return monomial[0] in varying
 
 
+def number_of(step: kc.Operand) -> int | None:
+    """A step as a number, if it is constant."""
+    if isinstance(step, kc.Literal):
+        return int(step.value)
+    return step if isinstance(step, int) else None
+
+
 def is_zero(step: kc.Operand) -> bool:
     """Whether all lanes have the same value."""
     return isinstance(step, int) and step == 0

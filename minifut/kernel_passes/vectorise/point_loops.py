@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
-from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.long_integers import (
@@ -88,8 +88,7 @@ def _reads_matrices(loop: kc.For) -> bool:
     accesses = [n for n in walk(loop.body) if isinstance(n, kc.Load | kc.Store)]
     found = (affine(access.index, known, varying) for access in accesses)
     steps = [step for _, step in filter(None, found)]
-    numbers = [int(s.value) if isinstance(s, kc.Literal) else s for s in steps]
-    apart = [n for n in numbers if isinstance(n, int) and n in MATRIX_STRIDES]
+    apart = [step for step in steps if number_of(step) in MATRIX_STRIDES]
     return len(apart) >= FEWEST_ELEMENTS
 
 

@@ -22,7 +22,7 @@ from minifut.kernel_passes.vectorise.accesses import (
     memory_of,
     side_by_side,
 )
-from minifut.kernel_passes.vectorise.affine import affine
+from minifut.kernel_passes.vectorise.affine import affine, number_of
 from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.kernel_passes.vectorise.vectors import lane_bits
 from minifut.rewrite.rule import Declined, rule
@@ -66,10 +66,9 @@ def load_strided(
     if not isinstance(load, kc.Load):
         return None
     found = affine(load.index, lanes.affine, lanes.varying)
-    step = found[1] if found is not None else 0
-    stride = int(step.value) if isinstance(step, kc.Literal) else step
+    stride = None if found is None else number_of(found[1])
     type_ = side_by_side(load, lanes)
-    if not isinstance(stride, int) or stride not in STRIDES:
+    if stride is None or stride not in STRIDES:
         return NO_SHORT_STRIDE
     name = every(stride, lanes.width, lane_bits(type_))
     if name not in SHUFFLES:
