@@ -49,6 +49,10 @@ CALLER_WORK = 1 << 20
 them to all threads, which are woken once for many (`batch`), but a call of one or two
 kernels does not wait until threads are awake, 20 to 80 us"""
 
+ALONE_WORK = 1 << 24
+"""the same of a launch of one group, to which other threads add nothing: more keeps the
+caller's from answering Ctrl-C for milliseconds"""
+
 UNKNOWN_WORK = 1 << 62
 """of a launch that no call of `of` precedes"""
 
@@ -141,13 +145,20 @@ class Launcher:
                 self._work = work
                 return self
             counts.caller_work += work
-        small = self.small
-        if small is None:
+        return self._in_caller().start
+
+    def _is_for_caller(self) -> bool:
+        """Whether nothing runs, and a launch of one group is one work-item."""
+        session = self.session
+        idle = session.last_event is None and session.synchronous is not None
+        return idle and self._width == 1
+
+    def _in_caller(self) -> Launcher:
+        """The launcher for this thread."""
+        if self.small is None:
             given = self.session, self.kernel, *self._build
-            small = self.small = Launcher(
-                *given, synchronous=True, program=self.program
-            )
-        return small.start
+            self.small = Launcher(*given, synchronous=True, program=self.program)
+        return self.small
 
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
@@ -167,6 +178,9 @@ class Launcher:
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         first, work = self._first_launches, self._work
         self._work = UNKNOWN_WORK
+        if points == 1 and work <= ALONE_WORK and self._is_for_caller():
+            self._in_caller().start(points, *arguments)
+            return
         member = self._member
         if member is not None and work <= MOST_WORK:
             if member.number is not None:

@@ -107,6 +107,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     monkeypatch.setattr(batch, "SOMETIMES", 1)
     monkeypatch.setattr(kernels, "SMALL_WORK", 0)
     monkeypatch.setattr(kernels, "CALLER_WORK", 0)
+    monkeypatch.setattr(kernels, "ALONE_WORK", -1)
     return found
 
 

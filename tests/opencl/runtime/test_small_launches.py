@@ -9,7 +9,7 @@ import pytest
 
 import minifut
 from minifut.opencl import runtime as rt
-from minifut.opencl.runtime.kernels import CALLER_WORK, SMALL_WORK
+from minifut.opencl.runtime.kernels import ALONE_WORK, CALLER_WORK, SMALL_WORK
 from minifut.opencl.runtime.queue import BRIEF_WORK
 from tests.opencl.handwritten import PROGRAM
 
@@ -160,3 +160,23 @@ def test_a_call_with_one_launch_of_medium_size_wakes_no_thread(
     assert not any(woken)
     program.steps(100, medium)  # others are woken once for many
     assert any(woken)
+
+
+def test_a_launch_of_one_group_wakes_no_thread(
+    session: rt.Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = minifut.compile(TEXT)
+    loops = [name for name in program.tuning if name.endswith(".host")]
+    program.tuning.update(dict.fromkeys(loops, 1 << 62))  # one thread does the loop
+    woken: list[bool] = []
+    failed = rt.Session.failed
+    monkeypatch.setattr(
+        rt.Session,
+        "failed",
+        lambda self: bool(woken.append(self.last_event is not None)) or failed(self),
+    )
+    few, many = numbers(SMALL_WORK), numbers(ALONE_WORK // 16)
+    program.steps(2, few)
+    assert woken == [False]
+    program.steps(2, many)  # it is known to take long
+    assert woken == [False, True]
