@@ -25,8 +25,10 @@ from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.node import mutable
 from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
+from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.moves import last_move, names_in
 from minifut.lowering.host.operators import host_text
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
@@ -240,6 +242,13 @@ class HostPrinter:
                     self.line("else:")
                     both = set(self.block(otherwise))
                     self.made.bound |= dict.fromkeys(n for n in made if n in both)
+            case kc.HostFor(_, bound, body) if move := passed_on(statement):
+                own = self.names.text(Name("iterations", -self.made.depth))
+                self.line(f"{own} = run.iterations({self.atom(bound)})")
+                self.line(f"for _ in {own}:")
+                self.block(body)
+                targets = ", ".join(self.target(target) for target in move.targets)
+                self.line(f"    {targets}, = {own}.end({targets})")
             case kc.HostFor(index, bound, body):
                 self.line(f"for {self.target(index)} in range({self.atom(bound)}):")
                 self.block(body)
@@ -311,6 +320,16 @@ class HostPrinter:
             head.append(f"    {texts}= run.constants")
         results = "".join(f"{text}, " for text in made)
         return "\n".join([*head, *body, f"    return ({results})"]) + "\n"
+
+
+def passed_on(loop: kc.HostFor) -> kc.HostMove | None:
+    """What an iteration passes on, if all that it does besides is to launch kernels,
+    wherever in the loop it is."""
+    nodes = list(walk(loop.body))
+    launches = any(isinstance(node, kc.Launch) for node in nodes)
+    if not launches or any(isinstance(n, kc.HostCall | kc.HostTrace) for n in nodes):
+        return None
+    return None if loop.index in names_in([loop.body]) else last_move(loop.body)
 
 
 def constant_text(constant: Constant) -> str:

@@ -15,6 +15,7 @@ since another thread has the core of what it waits for, gives way to others on i
 Each work-item begins with a range of groups of its own, the same in every launch, so
 that what a step wrote is in the cache of the core that reads it in the next. Where
 groups wait for each other, which they say by atomic operations, all are taken in order.
+Where what the host would launch comes again, the list leads back to it (iterations.py).
 
 A part is the text of a kernel, as a function of its group.
 """
@@ -36,6 +37,7 @@ from minifut.opencl.runtime.sections import Section, together
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.first_launches import DelayedLaunch
+    from minifut.opencl.runtime.iterations import Repeated
     from minifut.opencl.runtime.kernels import Launcher
     from minifut.opencl.runtime.queue import Session
 
@@ -70,6 +72,10 @@ _SPELLED |= {"f16": "float", "f32": "float", "f64": "double"}
 HEAD = 4
 """longs of a launch before its arguments: part, groups, whether they have ranges, and
 the longs of all"""
+BORDER = -1
+"""in place of a part, before an iteration (iterations.py): a batch that has passed as
+many of these as the next long ends; else it goes on so many longs from here, or back"""
+_BORDER = Struct(f"<{HEAD}q")
 
 BRIEF = 1 << 12
 """polls of what others have done, of some nanoseconds each, before giving way"""
@@ -84,15 +90,20 @@ __attribute__((reqd_work_group_size(1, 1, 1)))
 __kernel void {NAME}(
         __global int *failure,
         __global int *state,
-        __global const ulong *launch,
-        long count)
+        __global const ulong *launch)
 {{
     long worker = get_global_id(0);
     long workers = get_global_size(0);
-    for (; count > 0; count--) {{
+    for (long passed = 0;;) {{
+        if ((long)launch[0] == {BORDER}) {{
+            if (passed++ >= (long)launch[1] || failure[0]) break;
+            launch += (long)launch[2];
+            continue;
+        }}
         long groups = launch[1];
         long ranges = launch[2] ? workers : 1;
         volatile __global int *done = state + {LINE} * workers;
+        long own = 0;
         for (long number = 0; number < ranges; number++) {{
             long range = (worker + number) % ranges;
             long stop = groups * (range + 1) / ranges;
@@ -108,9 +119,10 @@ __kernel void {NAME}(
                     CASES
                     }}
                 }}
-                atomic_add(done, (int)(last - first));
+                own += last - first;
             }}
         }}
+        if (own > 0) atomic_add(done, (int)own);
         for (int round = 0; *done < groups; round++)
             if (round > {BRIEF}) GIVE_WAY(round)
         atomic_add(done, 0);
@@ -227,28 +239,44 @@ class Batch:
         session.builds.begin(first.program)
         program = build(session, first.handle, text, sections[0].options, NAME)
         kernel = session.cl.Kernel(program, NAME)
-        given = ("buffer", "buffer", "i64")
+        given = ("buffer", "buffer")
         self._commands, self.parts = Commands(session, kernel, given), parts
         for number, member in enumerate(parts):
             member.number = number
 
-    def start(self, launches: Sequence[DelayedLaunch]) -> Any:
-        """Enqueue launches of parts; the event. No batch may be running."""
-        memory = self.session.batch_memory
-        calls = [(member, points, given) for _, member, points, _, given in launches]
-        memory.reserve(sum(member.size for member, *_ in calls), len(calls))
-        content, place = memory.content, 0
-        for member, points, arguments in calls:
-            given = list(arguments)
-            for number in member.buffers:
-                given[number] = address_of(given[number])
-            head = member.number, points, member.has_ranges, member.size // 8
-            member.pack_into(content, place, *head, *given)
-            place += member.size
+    def start(
+        self, launches: Sequence[DelayedLaunch], repeated: Repeated | None = None
+    ) -> Any:
+        """Enqueue launches of parts, then iterations of such; the event. No batch may
+        be running."""
+        more = repeated.iterations if repeated else ()
+        count, most = (repeated.count, repeated.launches) if repeated else (0, 0)
+        memory, size = self.session.batch_memory, _BORDER.size
+        rows = [launches, *(iteration.launches for iteration in more)]
+        nbytes = sum(launch[1].size for row in rows for launch in row)
+        memory.reserve(nbytes + size * len(rows), len(launches) + most)
+        place = first = _pack_all(memory.content, 0, launches)
+        for row in rows[1:]:
+            _BORDER.pack_into(memory.content, place, BORDER, count, size // 8, 0)
+            place = _pack_all(memory.content, place + size, row)
+        back = (first + size - place) // 8
+        _BORDER.pack_into(memory.content, place, BORDER, count, back, 0)
         assert self._commands is not None
         cells = memory.state_buffer, memory.buffer
         queue, sizes = self.session.commands, (memory.workers,)
-        return self._commands.enqueue(queue, sizes, (1,), *cells, len(calls))
+        return self._commands.enqueue(queue, sizes, (1,), *cells)
+
+
+def _pack_all(content: Any, place: int, launches: Sequence[DelayedLaunch]) -> int:
+    """Lay launches out in memory from a place on; gives where they end."""
+    for _, member, points, _, arguments in launches:
+        given = list(arguments)
+        for number in member.buffers:
+            given[number] = address_of(given[number])
+        head = member.number, points, member.has_ranges, member.size // 8
+        member.pack_into(content, place, *head, *given)
+        place += member.size
+    return place
 
 
 class BatchMemory:

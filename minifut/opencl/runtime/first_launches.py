@@ -20,6 +20,7 @@ from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, Member
 from minifut.opencl.runtime.kernels import Launcher, build_together
 
 if TYPE_CHECKING:
+    from minifut.opencl.runtime.iterations import Repeated
     from minifut.opencl.runtime.queue import Session
 
 MOST = 32
@@ -47,6 +48,8 @@ class FirstLaunches:
     """of which all are that wait"""
     work: int = 0
     """scalar operations of these"""
+    repeated: Repeated | None = None
+    """what the batch does after them"""
 
     def is_ready_for(self, launcher: Launcher, arguments: tuple[Any, ...]) -> bool:
         """Whether a launch of this launcher can wait with the others."""
@@ -84,13 +87,20 @@ class FirstLaunches:
         if len(self.waiting) >= MOST_LAUNCHES:
             session.wait()
 
+    def repeat(self, repeated: Repeated) -> None:
+        """Start the batch that waits, and these iterations after it."""
+        self.repeated = repeated
+        self.work += repeated.work
+        self.run()
+
     def run(self) -> None:
         """Build what is not built, and enqueue what waits."""
-        batch, work, waiting = self.batch, self.work, self.drop()
+        batch, work, repeated = self.batch, self.work, self.repeated
+        waiting = self.drop()
         if batch is not None:
             self.session.pending += work
-            if len(waiting) > 1:
-                self.session.last_event = batch.start(waiting)
+            if len(waiting) > 1 or repeated is not None:
+                self.session.last_event = batch.start(waiting, repeated)
             else:
                 ((launcher, _, points, _, arguments),) = waiting
                 launcher.launch_alone(points, arguments)
@@ -105,5 +115,5 @@ class FirstLaunches:
         waiting = self.waiting
         if waiting:
             self.session.last_event = self.before
-            self.waiting, self.batch = [], None
+            self.waiting, self.batch, self.repeated = [], None, None
         return waiting

@@ -152,6 +152,13 @@ class Pool:
             self.peak = in_use
         return PoolBlock(buffer, nbytes, host, self, capacity, memory)
 
+    def take(self, buffer: Any, nbytes: int, capacity: int) -> PoolBlock:
+        """The block with this buffer, which is not in use."""
+        free = self.free[capacity]
+        (at,) = (n for n, (own, *_) in enumerate(free) if own is buffer)
+        free[at], free[-1] = free[-1], free[at]
+        return self.allocate(nbytes)
+
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
         if self.kept:

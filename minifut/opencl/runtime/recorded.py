@@ -143,6 +143,7 @@ class Recorder:
         self.steps: list[Step] = []
         self.blocks: list[PoolBlock] = []
         """all of the recording, none of which is used a second time"""
+        self.iterations = run.iterations
         self._allocate = run.allocate
         self._bytes = 0
         self._has_read = False

@@ -14,6 +14,7 @@ from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import DTYPES, Failure
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import device_error, failure_error, show
+from minifut.opencl.runtime.iterations import Iterations
 from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session
@@ -96,6 +97,10 @@ class Run:
                 f"a kernel needs {local_bytes} bytes of local memory"
                 f"{_chosen(parameters)}; the device has {self.device.local_memory}"
             )
+
+    def iterations(self, count: int) -> Iterations:
+        """The iterations of a loop that are launches of which none counts them."""
+        return Iterations(self.session, count)
 
     def local(self, nbytes: int) -> Any:
         """Local memory of that size, as an argument of a kernel."""

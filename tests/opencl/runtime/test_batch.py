@@ -97,9 +97,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     found: Started = []
     start = Batch.start
 
-    def noted(self: Batch, launches: Sequence[Any]) -> Any:
+    def noted(self: Batch, launches: Sequence[Any], repeated: Any = None) -> Any:
         found.append(launches)
-        return start(self, launches)
+        return start(self, launches, repeated)
 
     monkeypatch.setattr(Batch, "start", noted)
     monkeypatch.setattr(batch, "OFTEN", 2)
