@@ -11,22 +11,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     KernelOutcome,
     LoopContext,
     widths_of,
 )
-from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
+from minifut.kernel_passes.vectorise.operators import Fold, PointCode, VectorCode
 from minifut.kernel_passes.vectorise.statements import vectorise
+from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 ONE = kc.Literal(1, kc.LONG)
-VECTORISED_BY_THE_DEVICE = (
-    "the compiler of the device vectorises folds with plain operators itself"
+GATHERED_BY_THE_DEVICE = (
+    "the compiler of the device vectorises plain folds that gather elements itself"
 )
 INDEPENDENT_ACCUMULATORS = 4
 """vectors of accumulators where a body is cheap: one would wait for the operator's
@@ -82,8 +85,8 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
     """
     if not fold.commutes:
         return Declined("the operator does not commute")
-    if fold.plain:
-        return Declined(VECTORISED_BY_THE_DEVICE)
+    if fold.plain and not reads_whole_vectors(fold.code()):
+        return Declined(GATHERED_BY_THE_DEVICE)
     k, many = context.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
 
     def make(vectorised: VectorCode) -> None:
@@ -103,6 +106,30 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         k.assign(fold.start, whole)
 
     return folded(fold, context, make)
+
+
+def reads_whole_vectors(code: PointCode) -> bool:
+    """Whether neighbouring points read neighbouring elements, or all the same one, by
+    code without branches."""
+    index = code.index.name
+    known: dict[Name, Affine] = {index: (code.index, 1)}
+    varying = {index, *(place.name for place in (*code.left, *code.right))}
+    for statement in code.body:
+        if not isinstance(statement, kc.Declare | kc.Assign | kc.Store):
+            return False
+        for node in walk(statement):
+            if isinstance(node, kc.Load | kc.Store):
+                found = affine(node.index, known, frozenset(varying))
+                if found is None or number_of(found[1]) not in (0, 1):
+                    return False
+        match statement:
+            case kc.Declare(kc.Variable(name, _), kc.Expression() as value):
+                found = affine(value, known, frozenset(varying))
+                if found is None or not is_zero(found[1]):
+                    varying.add(name)
+                if found is not None:
+                    known[name] = found
+    return True
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)

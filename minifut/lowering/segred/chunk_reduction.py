@@ -10,9 +10,10 @@ rules that fires emits it.
     split_into_parts              four parts of the chunk interleaved, combined in order
 
 Explicit vectors (`lanes.loops`) are for bodies with loops, for operators that branch or
-mix components, and for several components. A loop over 64 independent accumulators the
-device's compiler vectorises itself, map part included, for any tuple of scalars; but it
-keeps them in memory, so that each component takes a store. A single accumulator is
+mix components, for several components, and where whole vectors are read. A loop over 64
+independent accumulators the device's compiler vectorises itself, gathers included; but
+it keeps them in memory, so that each takes a store, and combining them as long as some
+hundred elements: of rows in caches, most of the time. A single accumulator is
 bound by the latency of its operator, hence the four parts.
 """
 
@@ -111,9 +112,10 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
     compiler vectorises.
 
     before:
-        given (n: i64, xs: [n]i32)
+        given (n: i64, m: i64, places: [n]i64, xs: [m]i32)
         let s: i32 = segred grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
+          let place: i64 = places[i]
+          let x: i32 = xs[place]
           let y: i32 = mul_i32(x, x)
           return returns y
         }
@@ -124,7 +126,8 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
         for (long i = 0L; i < start; i += 64L) {
             for (long l_1 = 0L; l_1 < 64L; l_1++) {
                 long i_1 = i + l_1;
-                int x = xs[i_1];
+                long place = places[i_1];
+                int x = xs[place];
                 int y = (int)((uint)x * (uint)x);
                 int left = lane[l_1];
                 int c = (int)((uint)left + (uint)y);

@@ -127,9 +127,9 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
         if ((seen & 1u) == 0u) {
         ..
         int value_1 = ((int)word_1);
-        int c_8 = (int)((uint)acc + (uint)value_1);
+        int c_2 = (int)((uint)acc + (uint)value_1);
         ..
-        *(__global loose_int16 *)(s + at_3) = right_6;
+        *(__global loose_int16 *)(s + at_5) = right_1;
     declines: has loops, checks or arrays
         like before, with
         add_i32 => \\(a: i32, b: i32) -> (i32) {
