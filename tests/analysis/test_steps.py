@@ -52,7 +52,7 @@ CASES = {
     let part: [d]i64 = a[0i64 :+ d by 1i64]
     let ys: [d]i64 = map(d, (part), \\\\(x: i64) -> (i64) {SQUARE})
     let y: i64 = ys[0i64]
-    let b: [n]i64 = a with [k] = y""": ("2 * n + 4", "7"),
+    let b: [n]i64 = a with [k] = y""": ("2 * n + 4", "14"),
     # what is no polynomial in k is bounded: n - k by n
     """let d: i64 = size(n - k)
     let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {
@@ -70,20 +70,20 @@ CASES = {
     # how often it goes round is loaded: one element is written at least
     """let d: i64 = f[k]
     let b: [n]i64 = loop (c: [n]i64 = a) for j: i64 < d do {
-      let e: [n]i64 = c with [j] = k return e }""": ("2", "6"),
+      let e: [n]i64 = c with [j] = k return e }""": ("2", "13"),
     # the same of a search
     """let y: i64 = loop (i: i64 = k) while going do {
       let x: i64 = a[i] return x }
-    let b: [n]i64 = a with [k] = y""": ("2", "6"),
+    let b: [n]i64 = a with [k] = y""": ("2", "13"),
     # two elements that one wait is for
     """let y: i64 = a[0i64]
     let z: i64 = a[1i64]
-    let b: [n]i64 = replicate([n], y)""": ("n + 2", "6"),
+    let b: [n]i64 = replicate([n], y)""": ("n + 2", "13"),
     # the sum is waited for, and read with it what was there before
     """let s: i64 = redomap(n, (a), reduce(\\\\(x: i64, y: i64) -> (i64) {
       let z: i64 = add_i64(x, y) return z }, (0i64)), \\\\(x: i64) -> (i64) {x})
     let t: i64 = a[0i64]
-    let b: [n]i64 = replicate([n], s)""": ("5 * n + 1", "7"),
+    let b: [n]i64 = replicate([n], s)""": ("5 * n + 1", "14"),
     # the kernel of the map loads the sum, and computes with it
     f"""let s: i64 = {SUM}
     let t: i64 = mul_i64(s, k)
@@ -98,7 +98,7 @@ CASES = {
         let y: i64 = add_i64(x, s) return y }})
       return d }} else {{a}}""": (
         "floor_div(16 * n + max(0, 16 * n) + 8, 4)",
-        "7",
+        "14",
     ),
     # elements of 8 bits are a quarter
     """let c: [n]i8 = map(n, (a), \\(x: i64) -> (i8) {
