@@ -112,10 +112,9 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
     compiler vectorises.
 
     before:
-        given (n: i64, m: i64, places: [n]i64, xs: [m]i32)
+        given (n: i64, xs: [n][2]i32)
         let s: i32 = segred grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
-          let place: i64 = places[i]
-          let x: i32 = xs[place]
+          let x: i32 = xs[i, 1i64]
           let y: i32 = mul_i32(x, x)
           return returns y
         }
@@ -126,8 +125,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
         for (long i = 0L; i < start; i += 64L) {
             for (long l_1 = 0L; l_1 < 64L; l_1++) {
                 long i_1 = i + l_1;
-                long place = places[i_1];
-                int x = xs[place];
+                int x = xs[2 * i_1 + 1];
                 int y = (int)((uint)x * (uint)x);
                 int left = lane[l_1];
                 int c = (int)((uint)left + (uint)y);
