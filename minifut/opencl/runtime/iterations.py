@@ -37,6 +37,8 @@ FEWEST = 8
 """launches that are left, for which the host would not be faster"""
 MOST = 1 << 12
 """launches of a batch that repeats some: each has counters, which the host clears"""
+MOST_WORK = 1 << 30
+"""scalar operations of these: the host answers Ctrl-C when they are done"""
 
 
 @immutable
@@ -119,13 +121,26 @@ class Iterations:
         if not period or left * len(launches) < FEWEST:
             return passed_on
         longest = max(len(each.launches) for each in period)
-        repeated = Repeated(period, min(left, MOST // max(1, longest)))
+        most = MOST_WORK // max(1, *(each.work for each in period))
+        repeated = Repeated(period, min(left, MOST // max(1, longest), most))
+        last = period[(repeated.count - 1) % len(period)].passed_on
+        if repeated.count < len(period) or not self._may_take(last, passed_on):
+            return passed_on
         self._left -= repeated.count
         first.repeat(repeated)
         before.clear()
         self._tries = TRIES
-        last = period[(repeated.count - 1) % len(period)]
-        return self._taken(last.passed_on, passed_on)
+        return self._taken(last, passed_on)
+
+    def _may_take(self, places: tuple[Any, ...], passed_on: tuple[Any, ...]) -> bool:
+        """Whether these blocks are passed on, too, or free."""
+        blocks = {id(each.buffer) for each in passed_on if isinstance(each, Block)}
+        pool = self._session.pool
+        return all(
+            id(place[0]) in blocks or pool.is_free(place[0], place[2])
+            for place in places
+            if isinstance(place, tuple)
+        )
 
     def _taken(
         self, places: tuple[Any, ...], passed_on: tuple[Any, ...]
@@ -161,8 +176,13 @@ def _period(before: Sequence[Iteration]) -> Sequence[Iteration]:
 
 
 def _are_same(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
-    """Whether they are the same blocks and scalars."""
+    """Whether they are the same blocks and scalars; of zeros, with the same sign."""
     return all(
-        type(a) is type(b) and (a[0] is b[0] if isinstance(a, tuple) else a == b)
+        type(a) is type(b)
+        and (
+            a[0] is b[0] and a[1:] == b[1:]
+            if isinstance(a, tuple)
+            else a == b and (bool(a) or repr(a) == repr(b))
+        )
         for a, b in zip(some, others, strict=True)
     )

@@ -152,6 +152,10 @@ class Pool:
             self.peak = in_use
         return PoolBlock(buffer, nbytes, host, self, capacity, memory)
 
+    def is_free(self, buffer: Any, capacity: int) -> bool:
+        """Whether a block with this buffer is not in use."""
+        return any(own is buffer for own, *_ in self.free[capacity])
+
     def take(self, buffer: Any, nbytes: int, capacity: int) -> PoolBlock:
         """The block with this buffer, which is not in use."""
         free = self.free[capacity]

@@ -36,6 +36,14 @@ entry inner [n] (count: i64) (xs: [n]f32): [n]f32 =
     let ys = loop ys = xs for _j < 30i32 do map (+ 1) (rotate 1 ys)
     in map2 (-) ys (rotate 2 xs)
 
+entry signs [n] (count: i64) (xs: [n]f32): [n]f32 =
+  (loop (s, xs) = (0f32, xs) for _i < count do
+     (-s, map (+ f32.copysign 1 s) (rotate 1 xs))).1
+
+entry either [n] (count: i64) (xs: [n]f32): [n]f32 =
+  (loop (p, ys) = (true, xs) for _i < count do
+     (!p, if p then map (+ 1) (rotate 1 ys) else xs)).1
+
 entry gather [n] (count: i64) (is: [n]i64) (at: [n]i64): [n]i64 =
   loop at for _i < count do map (\\j -> is[j] + j) at
 """
@@ -74,7 +82,9 @@ def numbers(start: int = 0) -> np.ndarray:
     return ((np.arange(N) + start) % 61).astype(np.float32)
 
 
-@pytest.mark.parametrize("entry", ["turns", "pairs", "norms", "counted", "inner"])
+@pytest.mark.parametrize(
+    "entry", ["turns", "pairs", "norms", "counted", "inner", "signs", "either"]
+)
 def test_results_are_those_of_launches_alone(
     entry: str, repeated: list[Repeated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
