@@ -1,4 +1,4 @@
-"""The C functions that convert floats to integers.
+"""The C functions that convert floats to integers, and vectors of 64 bits to floats.
 
     to_i32_f32(x)   to_i64_f64_8(x)      of one number, of the lanes of a vector
 
@@ -8,7 +8,7 @@ NaN become 0. OpenCL's `convert_T_sat` knows the limits, too, but is not one ins
 on any processor: clamped first, numbers of up to 32 bits are converted by one for all
 lanes. To 64 bits there is none before AVX-512. Where all lanes fit, those of f32 go by
 way of i32, and to those of f64 a number is added whose last bit counts ones; else lane
-by lane.
+by lane. From 64 bits to floats goes by way of i32, too, if all lanes fit.
 
 Source: Hacker's Delight, 17-3 (Warren, 2012), conversion by adding 1.5 * 2^52.
 """
@@ -20,6 +20,7 @@ import re
 from minifut.ir.types import SCALARS, ScalarType
 
 _NAME = re.compile(r"to_([iu]\d+)_(f32|f64)(?:_(\d+))?")
+_NAME_TO_FLOATS = re.compile(r"to_(f32|f64)_([iu]64)_(\d+)")
 _NARROW = """
 {target}# {name}({source}# x) {{
   {source}# near = x < ({source}#)({least}) ? ({source}#)({least}) : x;
@@ -34,9 +35,9 @@ _BEYOND = """
   y = (x > near) & (x < (float#)(INFINITY)) ? ({target}#)({largest}) : y;"""
 _LONG = """
 long {name}({source} x) {{
-  bool fits = fabs(x) < ({source})0x1p63, beyond = !fits & (fabs(x) < INFINITY);
-  long limit = x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L;
-  return beyond ? limit : (long)(fits ? x : 0);
+  if (fabs(x) < ({source})0x1p63) return (long)x;
+  if (!isfinite(x)) return 0;
+  return x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L;
 }}
 """
 _ULONG = """
@@ -57,6 +58,13 @@ _LONG_LANES = """
   return vload#(0, parts);
 }}
 """
+_FLOATS = """
+{target}# {name}({source}# x) {{
+  int# low = convert_int#(x);
+  if (all({fits})) return convert_{target}#(low);
+  return convert_{target}#(x);
+}}
+"""
 _FITTING = {
     "f32": ("0x1p31f", "convert_long#(convert_int#(x))"),
     "f64": ("0x1p51", "as_long#(trunc(x) + 0x1.8p52) - 0x4338000000000000L"),
@@ -66,13 +74,23 @@ _FITTING = {
 def conversion(source: ScalarType, target: ScalarType, width: str = "") -> str:
     """The name of the function; `width` may be a template. Numbers of f16 are those of
     f32 in registers."""
-    number = "f64" if source.bits == 64 else "f32"
-    return f"to_{target}_{number}" + (f"_{width}" if width else "")
+    known = "f32" if source.is_float and source.bits < 64 else source
+    return f"to_{target}_{known}" + (f"_{width}" if width else "")
 
 
 def conversion_source(name: str) -> list[tuple[str, str]] | None:
     """The function of that name after those it calls: pairs of name and C text; None
     if it is none of these."""
+    if (found := _NAME_TO_FLOATS.fullmatch(name)) is not None:
+        words = {"f32": "float", "f64": "double", "i64": "long", "u64": "ulong"}
+        fits = {"i64": "convert_long#(low) == x", "u64": "x < (ulong#)(0x80000000UL)"}
+        text = _FLOATS.format(
+            name=name,
+            target=words[found[1]],
+            source=words[found[2]],
+            fits=fits[found[2]],
+        )
+        return [(name, text.replace("#", found[3]).lstrip())]
     found = _NAME.fullmatch(name)
     if found is None:
         return None

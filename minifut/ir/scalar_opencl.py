@@ -27,7 +27,7 @@ from minifut.ir.scalar_conversions import conversion
 from minifut.ir.scalar_helpers import has_function, helper_source
 from minifut.ir.scalar_table import OperatorCost, Row
 from minifut.ir.scalars import Operator, operator_cost, row_of
-from minifut.ir.types import F16, F32, F64, ScalarType
+from minifut.ir.types import F16, F32, F64, I64, U64, ScalarType
 
 C_NAMES = {
     "i8": "char", "i16": "short", "i32": "int", "i64": "long",
@@ -188,9 +188,11 @@ def _wrapped(text: str, own: str, unsigned: str, vector: bool) -> str:
 
 
 def calls_library(operator: Operator) -> bool:
-    """Whether the operator is a function of many instructions, such as `exp`, of which
-    the device's compiler makes no vectors of its own, though there are functions for
-    vectors."""
+    """Whether the operator is a function of many instructions, such as `exp` or the
+    conversion of floats to integers of 64 bits, of which the device's compiler makes no
+    vectors of its own, though there are functions for vectors."""
+    if operator.name == "convert":
+        return operator.type.is_float and operator.result in (I64, U64)
     return (
         operator.type.is_float
         and operator.result.is_float
@@ -219,5 +221,8 @@ def _conversion(source: ScalarType, target: ScalarType) -> Spelling:
             ("round_f16",),
             ("round_f16_{v}",),
         )
+    if source in (I64, U64) and target.is_float:
+        of_lanes = conversion(source, target, "{v}")
+        return Spelling(f"({c}){{0}}", f"{of_lanes}({{0}})", (), (of_lanes,))
     vector = None if source.kind == "bool" else f"convert_{c}{{v}}({{0}})"
     return Spelling(f"({c}){{0}}", vector)

@@ -245,19 +245,6 @@ class ExpressionVectoriser(VectorOperations):
             return kc.Cast(number, self.wide(target)) if target != I32 else number
         if target == BOOL:
             return self.compare("!=", operand, self.zeros(source))
-        if source.is_float and target.is_integer:
-            type_ = self.wide(target)
-            nought = self.zeros(source)
-            taken: kc.Expression
-            taken = kc.Call(f"convert_{_c_name(type_)}_sat", (operand,), type_)
-            if target.kind == "uint":
-                signed = self.wide(ScalarType(f"i{target.bits}", "int", target.bits))
-                below = kc.Call(f"convert_{_c_name(signed)}_sat", (operand,), signed)
-                is_below = self.compare("<", operand, nought)
-                taken = self.choose(is_below, kc.Cast(below, type_), taken)
-            product = kc.Binary("*", operand, nought, operand.type)
-            finite = self.compare("==", product, nought)
-            return self.choose(finite, taken, kc.Literal(0, kc.VectorType(target)))
         if spelling(operator).vector is not None:
             return kc.Operation(operator, (operand,), self.wide(target))
         if self.loops:
