@@ -13,15 +13,14 @@ one of the same memory (a kernel that is `fresh`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from functools import partial
 
 from minifut.ir.alpha import alpha_equal
-from minifut.ir.traverse import map_children, rename_to, used_names, walk
+from minifut.ir.traverse import rename_to, used_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext, rewritten
-from minifut.kernel_passes.editor import KernelEditor, has_loops
+from minifut.kernel_passes.editor import KernelEditor
 from minifut.rewrite.rule import Declined, rule
 
 LEAVING = (
@@ -34,7 +33,7 @@ LEAVING = (
 def drop_fills(k: KernelEditor) -> None:
     """Apply the rule to all blocks of a kernel."""
     if k.kernel.fresh:
-        k.statements = [*_without_fills(k.statements, CodeContext(k))]
+        k.change_blocks(partial(rewritten, drop_fill, context=CodeContext(k)))
 
 
 @rule()
@@ -91,7 +90,7 @@ def drop_fill(
     if not isinstance(block, kc.Block) or not block.statements:
         return None
     fill, *others = block.statements
-    memory = _filled(fill)
+    memory = filled_by(fill)
     if not isinstance(fill, kc.For) or memory is None:
         return None
     for later in others:
@@ -107,7 +106,7 @@ def drop_fill(
     return Declined("no loop stores the same elements")
 
 
-def _filled(loop: kc.Statement) -> kc.Memory | None:
+def filled_by(loop: kc.Statement) -> kc.Memory | None:
     """The memory in which a loop does nothing but store what it does not load."""
     if isinstance(loop, kc.For) and len(loop.body.statements) == 1:
         (store,) = loop.body.statements
@@ -130,32 +129,3 @@ def _stores_all(loop: kc.For, fill: kc.For) -> bool:
         for store in loop.body.statements
         if isinstance(store, kc.Store)
     )
-
-
-def _without_fills(
-    statements: Sequence[kc.Statement], context: CodeContext
-) -> tuple[kc.Statement, ...]:
-    done: list[kc.Statement] = []
-    left = tuple(_inside(statement, context) for statement in statements)
-    while left:
-        if isinstance(left[0], kc.For):
-            shorter = rewritten(drop_fill, kc.Block(left), context)
-            if shorter is not None:
-                left = shorter
-                continue
-        done.append(left[0])
-        left = left[1:]
-    return tuple(done)
-
-
-def _inside(node: Any, context: CodeContext) -> Any:
-    """A statement with the blocks in it rewritten."""
-    if isinstance(node, kc.Expression):
-        return node
-    if isinstance(node, kc.Block):
-        if not has_loops(node):
-            return node
-        return kc.Block(_without_fills(node.statements, context))
-    if not kc.blocks_of(node):
-        return node
-    return map_children(node, lambda child: _inside(child, context))

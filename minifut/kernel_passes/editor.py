@@ -8,7 +8,7 @@ from: its rules declare variables and require tuning parameters as those of lowe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from minifut.ir.node import replace, same_or
@@ -21,6 +21,7 @@ from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Derivation, Trace
 
 LoopChange: TypeAlias = Callable[[kc.For], tuple[kc.Statement, ...] | None]
+BlockChange: TypeAlias = Callable[[kc.Block], tuple[kc.Statement, ...] | None]
 
 
 class KernelEditor(CodeBuilder):
@@ -43,6 +44,11 @@ class KernelEditor(CodeBuilder):
         """Put in the place of each for loop what `change` makes of it; where that is
         None, go on with the loops inside."""
         self.statements = list(change_loops(tuple(self.statements), change))
+
+    def change_blocks(self, change: BlockChange) -> None:
+        """Put in the place of a loop and what follows it in a block what `change` makes
+        of them."""
+        self.statements = list(_change_blocks(self.statements, change))
 
     def edited(self) -> kc.Kernel:
         """The kernel as it is now; the same one if nothing was changed."""
@@ -107,6 +113,35 @@ def change_loops(
         made = change(statement) if isinstance(statement, kc.For) else None
         found.extend((_within(statement, change),) if made is None else made)
     return same_or(found, statements)
+
+
+def _change_blocks(
+    statements: Sequence[kc.Statement], change: BlockChange
+) -> tuple[kc.Statement, ...]:
+    done: list[kc.Statement] = []
+    left = tuple(_change_inside(statement, change) for statement in statements)
+    while left:
+        if isinstance(left[0], kc.For):
+            made = change(kc.Block(left))
+            if made is not None:
+                left = made
+                continue
+        done.append(left[0])
+        left = left[1:]
+    return tuple(done)
+
+
+def _change_inside(node: Any, change: BlockChange) -> Any:
+    """A statement with the blocks in it changed."""
+    if isinstance(node, kc.Expression):
+        return node
+    if isinstance(node, kc.Block):
+        if not has_loops(node):
+            return node
+        return kc.Block(_change_blocks(node.statements, change))
+    if not kc.blocks_of(node):
+        return node
+    return map_children(node, lambda child: _change_inside(child, change))
 
 
 def has_loops(block: kc.Block) -> bool:

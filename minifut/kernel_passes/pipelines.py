@@ -19,6 +19,7 @@ from minifut.kernel_passes.device_scalars import keep_scalars_on_device
 from minifut.kernel_passes.drop_fills import drop_fills
 from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
+from minifut.kernel_passes.interchange_folds import interchange_folds
 from minifut.kernel_passes.keep_rows import keep_rows
 from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
@@ -45,6 +46,11 @@ DROP_FILLS = _in_each_kernel(
     "drop-fills",
     drop_fills,
     "drop loops that fill what the next loop overwrites",
+)
+INTERCHANGE_FOLDS = _in_each_kernel(
+    "interchange-folds",
+    interchange_folds,
+    "fold the elements of rows in registers instead of rows in memory",
 )
 KEEP_ROWS = _in_each_kernel(
     "keep-rows",
@@ -131,6 +137,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         INSERT_BARRIERS,
         # before loops are copied
         DROP_FILLS,
+        # of rows that are not kept private
+        INTERCHANGE_FOLDS,
         # before vectors, which have a private array's elements side by side
         KEEP_ROWS,
         # those over the points of kernels are split when they are lowered
