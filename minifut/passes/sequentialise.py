@@ -8,11 +8,13 @@
       in {add(acc, f x)}
 
 Accumulators carry what scans and reduces have so far, so a fused map makes no
-intermediate array; arrays that the SOAC returns start as `Scratch` and are updated
-element by element, which last-use analysis makes in place. Loops that were reductions
-carry the attribute "reduction": their operator is associative, so that the backend may
-reassociate them, which it may not do with a user's own loop. Those that were maps carry
-the attribute "map": their rounds may run in any order, or several at once.
+intermediate array. Where rows are folded, the SOACs that make a row fuse with those of
+the operator, which a loop has in one body, before they are loops. Arrays that the SOAC
+returns start as `Scratch` and are updated element by element, which last-use analysis
+makes in place. Loops that were reductions carry the attribute "reduction": their
+operator is associative, so that the backend may reassociate them, which it may not do
+with a user's own loop. Those that were maps carry the attribute "map": their rounds may
+run in any order, or several at once.
 """
 
 from __future__ import annotations
@@ -53,12 +55,13 @@ from minifut.ir.kernels import (
 from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Hist, Scatter, Screma, bins_and_values
-from minifut.ir.traverse import map_children
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, bins_and_values
+from minifut.ir.traverse import contains, map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.accumulators_as_arrays import accumulate_in_arrays
 from minifut.passes.fold_by_rows import fold_flattened_by_rows
+from minifut.passes.fusion.driver import fuse_in_thread
 from minifut.passes.sequential_parts import apply_lambda, bind_rows, in_bounds
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Outcome
@@ -132,8 +135,12 @@ class _Sequentialiser:
         changed = False
         build = Builder(self.names, self.scope)
         for before in self.by_rows(statements):
+            build.location, build.attributes = before.location, ()
+            if self.wanted is None and folds_rows(before.exp):
+                self.loop_over_rows(build, before)
+                changed = True
+                continue
             statement = map_children(before, self.inside)
-            build.location, build.attributes = statement.location, ()
             if self.wanted is not None and not self.wanted(before.exp):
                 build.append(statement)
                 changed |= statement is not before
@@ -154,6 +161,16 @@ class _Sequentialiser:
             changed = True
         return tuple(build.statements) if changed else statements
 
+    def loop_over_rows(self, build: Builder, statement: Stm) -> None:
+        """The loop of a fold of rows, in which the SOACs that make a row fuse with the
+        operator's, before they are loops."""
+        assert isinstance(statement.exp, Screma)
+        loop_over_screma(build, statement, statement.exp)
+        made = build.statements.pop()
+        loop = made.exp_of(Loop)
+        body = fuse_in_thread(loop.body, self.names, self.scope)
+        build.append(self.inside(replace(made, exp=replace(loop, body=body))))
+
     def by_rows(self, statements: tuple[Stm, ...]) -> Iterator[Stm]:
         """The statements, with folds of flattened views as nests of folds."""
         for statement in statements:
@@ -163,6 +180,16 @@ class _Sequentialiser:
             if isinstance(statement.exp, Screma) and self.wanted is None:
                 outcome = fold_flattened_by_rows(statement, self.context)
             yield from outcome if isinstance(outcome, tuple) else (statement,)
+
+
+def folds_rows(exp: object) -> bool:
+    """Whether a redomap computes rows and combines them by SOACs."""
+    return (
+        isinstance(exp, Screma)
+        and not exp.scans
+        and contains(exp.function.body, SOAC_EXPRESSIONS)
+        and any(contains(r.operator.body, SOAC_EXPRESSIONS) for r in exp.reduces)
+    )
 
 
 def sequential_operator(item: AccInput, names: NameSource, scope: Scope) -> AccInput:

@@ -12,12 +12,12 @@ from collections import defaultdict
 from functools import partial
 
 from minifut.analysis.in_place import may_overwrite
-from minifut.ir.core import Atom, Body, Program, Stm
+from minifut.ir.core import Atom, Body, Copy, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace, same_or
-from minifut.ir.scope import scope_of
+from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
-from minifut.ir.traverse import free_names
+from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
 from minifut.passes.fusion.pair import Fusing, has_soac, keeps_parallelism
@@ -37,6 +37,20 @@ def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Pro
         map_bodies(function, partial(_fused, fusing)) for function in program.functions
     )
     return replace(program, constants=constants, functions=functions)
+
+
+def fuse_in_thread(body: Body, names: NameSource, scope: Scope) -> Body:
+    """The body of a thread with the SOACs in it fused, those that copies name, too."""
+    names_of: dict[Name, Atom] = {}
+    statements: list[Stm] = []
+    for statement in body.statements:
+        statement = substitute(statement, names_of)
+        if isinstance(statement.exp, Copy):
+            names_of[statement.pattern[0].name] = statement.exp.atom
+        else:
+            statements.append(statement)
+    result = tuple(substitute(atom, names_of) for atom in body.result)
+    return _fused(Fusing(names, scope, Trace()), Body(tuple(statements), result))
 
 
 def _fused(fusing: Fusing, body: Body) -> Body:
