@@ -21,6 +21,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a fold of reductions               1.5-31     a segmented reduction, then a fold
     convolutions                       0.003-0.01 all operands are shared, and rows are
                                                   windows
+    folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.8-7.0    `exp` and its like go by vectors, but
                                                   not in the fold of a thread
@@ -99,6 +100,8 @@ def outer_defaults(
         deepest = max((len(fold.space.sizes) for fold in folds), default=0)
         inner = [fold for fold in folds if len(fold.space.sizes) == deepest]
         if len(inner) < len(folds) and all(map(shares_all, inner)):
+            return CPU_BUSY, GPU_BUSY
+        if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
         return NEVER, GPU_BUSY
     scans = any(isinstance(exp, SegScan) for exp in made)
@@ -235,6 +238,24 @@ def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
             return False
         positions.add(statement, found)
     return True
+
+
+def gathers_rows(kernel: SegRed) -> bool:
+    """Whether segments are the elements of a row, and where the rows lie that are
+    combined is loaded."""
+    *outer, reduced = kernel.space.indices
+    loaded: set[Name] = set()
+    for statement, found in _with_indices(kernel):
+        exp, bound = statement.exp, statement.pattern
+        through = not loaded.isdisjoint(free_names(exp))
+        if isinstance(exp, Index):
+            if through and outer and exp.slice[-1] == outer[-1]:
+                return True
+            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
+            through |= scalar and reduced in found
+        if through:
+            loaded.update(parameter.name for parameter in bound)
+    return False
 
 
 class _Positions:

@@ -38,6 +38,10 @@ NESTS = {
     "map (\\f -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[0, i64.f32 f + j]))) a[0]": (
         NEVER
     ),
+    """map (\\is -> reduce (map2 (+)) (replicate m 0)
+                      (map (\\i -> b[i64.f32 i]) is)) a""": defaults.CPU_BUSY,
+    """map (\\is -> reduce (map2 (+)) (replicate m 0)
+                      (map2 (\\i row -> map (* i) row) is b)) a""": NEVER,
     "map (scan (+) 0) a": NEVER,
     "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
     "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
