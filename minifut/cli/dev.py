@@ -120,12 +120,11 @@ def command(
     if core or only or is_kernel_code(program):
         show_program(program)
         return
-    from minifut.lowering.pipelines import find_pass
     from minifut.passes.pipeline import PipelineOptions
     from minifut.rewrite.trace import Trace
 
-    for name in {*dump_after, stop_after} - {"all", None}:
-        find_pass(str(name))
+    for name in (*dump_after, *filter(None, [stop_after])):
+        check_pass(name, schedule)
     options = PipelineOptions(
         stop_after=stop_after,
         dump_after=frozenset(dump_after),
@@ -183,6 +182,24 @@ def run_stages(
             lambda: stages.to_kernel_code(program, schedule, options),
         )
     return program
+
+
+def check_pass(name: str, schedule: str) -> None:
+    """UsageError if there is no such pass, or only for another schedule."""
+    from minifut.lowering import pipelines as lowering
+    from minifut.passes.pipelines import FOR_SCHEDULE
+
+    if name == "all":
+        return
+    lowering.find_pass(name)
+    having = {
+        each
+        for each, own in FOR_SCHEDULE.items()
+        if name in {step.name for step in (*own, *lowering.FOR_SCHEDULE[each])}
+    }
+    if having and schedule not in having:
+        (other,) = having
+        raise UsageError(f"pass '{name}' is for the {other}: add --schedule {other}")
 
 
 class Clock:

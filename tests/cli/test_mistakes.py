@@ -110,6 +110,18 @@ def test_the_nearest_pass_is_named(file: str) -> None:
     assert "did you mean 'fuse'" in result.stderr
 
 
+@pytest.mark.parametrize("option", ["--dump-after", "--stop-after"])
+def test_a_pass_of_the_other_schedule_says_which(option: str, tmp_path: Path) -> None:
+    file = tmp_path / "p.fut"
+    file.write_text("entry main [n] (xs: [n]i32) = map (+ 1) xs")
+    result = invoke("dev", str(file), option, "narrow")
+    assert result.exit_code == 2
+    assert "pass 'narrow' is for the gpu: add --schedule gpu" in result.output
+    found = invoke("dev", str(file), option, "narrow", "--schedule", "gpu")
+    assert found.exit_code == 0
+    assert "kernel main_mapped" in found.output
+
+
 @pytest.mark.device
 def test_a_size_is_called_as_it_is_written(file: str) -> None:
     result = invoke("run", file, "-e", "square", "[[1, 2, 3], [4, 5, 6]]")
