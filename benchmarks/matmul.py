@@ -31,7 +31,7 @@ import numpy as np
 
 from minifut import stages
 from minifut.benchmarking.hand_written import hand_written as written
-from minifut.benchmarking.kernel_file import read_kernel_file
+from minifut.benchmarking.kernel_file import KernelFileError, read_kernel_file
 from minifut.errors import Source
 from minifut.ir.parser import names_after
 from minifut.passes.pipeline import PipelineOptions
@@ -220,8 +220,12 @@ def compete(
         unsplit = load(TEXTS[what], {**UNSPLIT, **numbers})
         runs["unsplit"] = lambda: unsplit.main(*given, device=True)
     elif what == "f32":
-        runs["hand-written"] = by_hand = hand_written(generated, *given)
-        np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
+        try:
+            by_hand = hand_written(generated, *given)
+            np.testing.assert_allclose(by_hand.results()[0], wanted, rtol=1e-3)
+            runs["hand-written"] = by_hand
+        except KernelFileError as error:  # its tiles are for larger caches
+            print(error)
     small = size[0] * size[1] * size[2] <= LARGEST_UNTILED
     if small and what != "batched":
         untiled = load(TEXTS[what], {"tiled": UNTILED, "narrow": UNTILED})

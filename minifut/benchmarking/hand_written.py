@@ -179,6 +179,7 @@ class _Launching:
         arguments = [self.value(each, blocks) for each in launch.arguments]
         if min(extent) <= 0:
             return
+        self.check_local(launch)
         try:
             session.last_event = kernel(session.queue, extent, group, *arguments)
         except session.cl.Error as error:
@@ -187,6 +188,14 @@ class _Launching:
                 f"{path}: {launch.kernel} over {extent} work-items in groups of "
                 f"{group}: {error}"
             ) from None
+
+    def check_local(self, launch: LaunchBlock) -> None:
+        """An error for more local memory than there is: drivers may end the process."""
+        sizes = [a.nbytes for a in launch.arguments if isinstance(a, LocalMemory)]
+        needed, there = sum(map(self.number, sizes)), self.run.device.local_memory
+        if needed > there:
+            problem = f"{launch.kernel} needs {needed} bytes of local memory"
+            raise self.places.file.error(launch, f"{problem}; the device has {there}")
 
     def value(self, argument: Argument, blocks: Mapping[str, Any]) -> Any:
         match argument:

@@ -136,10 +136,16 @@ def test_wrong_results_are_seen(loaded: Loaded, tmp_path: Path) -> None:
     assert first.wrong and second.wrong and not found.entrants[0].wrong
 
 
-def test_the_kernels_of_the_benchmarks_are_right(loaded: Loaded) -> None:
-    for file in (ROOT / "benchmarks" / "hand_written").glob("matmul_*.cl"):
-        found = compared(loaded, file)
-        assert found.entrants[-1].agrees, found.entrants[-1].candidate.failure
+BY_HAND = sorted((ROOT / "benchmarks" / "hand_written").glob("matmul_*.cl"))
+
+
+@pytest.mark.parametrize("file", BY_HAND, ids=lambda file: file.stem)
+def test_the_kernels_of_the_benchmarks_are_right(loaded: Loaded, file: Path) -> None:
+    found = compared(loaded, file)
+    failure = found.entrants[-1].candidate.failure
+    if failure and "of local memory; the device has" in failure:
+        pytest.skip(failure)
+    assert found.entrants[-1].agrees, failure
 
 
 def test_several_launches_and_all_kinds_of_arguments(
@@ -183,6 +189,16 @@ def test_files_that_do_not_fit(
     with pytest.raises(UsageError) as raised:
         compared(loaded, kernel_file(tmp_path, NAIVE.replace(old, new)))
     assert message in str(raised.value)
+
+
+def test_too_much_local_memory_is_a_failure(path: Path, tmp_path: Path) -> None:
+    loaded = load_program(path, stages.Options(schedule="cpu"))
+    text = NAIVE.replace("result, k, m", f"result, k, m, local({1 << 40})")
+    text = text.replace("ulong m)", "ulong m, local int *spare)")
+    found = compared(loaded, kernel_file(tmp_path, text))
+    failure = found.entrants[-1].candidate.failure
+    assert failure is not None
+    assert "multiply needs 1099511627776 bytes of local memory; the device" in failure
 
 
 def test_a_launch_that_the_device_refuses_is_a_failure(
