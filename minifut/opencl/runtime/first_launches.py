@@ -48,8 +48,6 @@ class FirstLaunches:
     """of which all are that wait"""
     work: int = 0
     """scalar operations of these"""
-    repeated: Repeated | None = None
-    """what the batch does after them"""
 
     def is_ready_for(self, launcher: Launcher, arguments: tuple[Any, ...]) -> bool:
         """Whether a launch of this launcher can wait with the others."""
@@ -89,14 +87,13 @@ class FirstLaunches:
 
     def repeat(self, repeated: Repeated) -> None:
         """Start the batch that waits, and these iterations after it."""
-        self.repeated = repeated
         self.work += repeated.work
-        self.run()
+        self.run(repeated)
 
-    def run(self) -> None:
-        """Build what is not built, and enqueue what waits."""
-        batch, work, repeated = self.batch, self.work, self.repeated
-        waiting = self.drop()
+    def run(self, repeated: Repeated | None = None) -> None:
+        """Build what is not built, and enqueue what waits, with what a batch does after
+        it."""
+        batch, work, waiting = self.batch, self.work, self.drop()
         if batch is not None:
             self.session.pending += work
             if len(waiting) > 1 or repeated is not None:
@@ -115,5 +112,5 @@ class FirstLaunches:
         waiting = self.waiting
         if waiting:
             self.session.last_event = self.before
-            self.waiting, self.batch, self.repeated = [], None, None
+            self.waiting, self.batch = [], None
         return waiting

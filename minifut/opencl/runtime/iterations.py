@@ -124,36 +124,32 @@ class Iterations:
         most = MOST_WORK // max(1, *(each.work for each in period))
         repeated = Repeated(period, min(left, MOST // max(1, longest), most))
         last = period[(repeated.count - 1) % len(period)].passed_on
-        if repeated.count < len(period) or not self._may_take(last, passed_on):
+        taken = self._taken(last, passed_on)
+        if repeated.count < len(period) or taken is None:
             return passed_on
         self._left -= repeated.count
         first.repeat(repeated)
         before.clear()
         self._tries = TRIES
-        return self._taken(last, passed_on)
-
-    def _may_take(self, places: tuple[Any, ...], passed_on: tuple[Any, ...]) -> bool:
-        """Whether these blocks are passed on, too, or free."""
-        blocks = {id(each.buffer) for each in passed_on if isinstance(each, Block)}
-        pool = self._session.pool
-        return all(
-            id(place[0]) in blocks or pool.is_free(place[0], place[2])
-            for place in places
-            if isinstance(place, tuple)
-        )
+        return taken
 
     def _taken(
         self, places: tuple[Any, ...], passed_on: tuple[Any, ...]
-    ) -> tuple[Any, ...]:
-        """What is passed on in these places, after what was passed on before."""
-        blocks = {
+    ) -> tuple[Any, ...] | None:
+        """What is passed on in these places, after what was passed on before; None if
+        something else is in one of them."""
+        blocks: dict[int, Block | None] = {
             id(each.buffer): each for each in passed_on if isinstance(each, Block)
         }
         taken: list[Any] = []
         for place in places:
             if isinstance(place, tuple):
-                block = blocks.get(id(place[0])) or self._session.pool.take(*place)
-                blocks[id(block.buffer)] = place = block
+                at = id(place[0])
+                if at not in blocks:
+                    blocks[at] = self._session.pool.take(*place)
+                place = blocks[at]
+                if place is None:
+                    return None
             taken.append(place)
         return tuple(taken)
 

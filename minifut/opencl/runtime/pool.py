@@ -152,16 +152,14 @@ class Pool:
             self.peak = in_use
         return PoolBlock(buffer, nbytes, host, self, capacity, memory)
 
-    def is_free(self, buffer: Any, capacity: int) -> bool:
-        """Whether a block with this buffer is not in use."""
-        return any(own is buffer for own, *_ in self.free[capacity])
-
-    def take(self, buffer: Any, nbytes: int, capacity: int) -> PoolBlock:
-        """The block with this buffer, which is not in use."""
+    def take(self, buffer: Any, nbytes: int, capacity: int) -> PoolBlock | None:
+        """The block with this buffer; None if it is in use."""
         free = self.free[capacity]
-        (at,) = (n for n, (own, *_) in enumerate(free) if own is buffer)
-        free[at], free[-1] = free[-1], free[at]
-        return self.allocate(nbytes)
+        for at, (own, *_) in enumerate(free):
+            if own is buffer:
+                free[at], free[-1] = free[-1], free[at]
+                return self.allocate(nbytes)
+        return None
 
     def empty(self) -> None:
         """Let go of all blocks that are not in use."""
