@@ -22,7 +22,13 @@ from minifut.kernel_passes.vectorise.context import (
     LoopContext,
     widths_of,
 )
-from minifut.kernel_passes.vectorise.operators import Fold, PointCode, VectorCode
+from minifut.kernel_passes.vectorise.operators import (
+    Fold,
+    OperatorCode,
+    PointCode,
+    VectorCode,
+)
+from minifut.kernel_passes.vectorise.ordered_operands import decided_by_order
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -93,11 +99,26 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         rest = (fold.last - fold.first) % (vectorised.width * many)
         whole = k.declare("whole", fold.last - rest)
         lanes = [vectorised.declare("lane", vectorised.neutral) for _ in range(many)]
-        with k.loop("at", whole, fold.first, many * vectorised.width) as at:
-            for number, mine in enumerate(lanes):
+        step = many * vectorised.width
+        operator = vectorised.code.operator
+        ordered = decided_by_order(vectorised.code)
+
+        def collect(at: kc.Expression, *operators: OperatorCode | None) -> None:
+            triples = zip(range(many), lanes, operators, strict=True)
+            for number, mine, combining in triples:
                 vectorised.visit(k.named(at + number * vectorised.width, "own"))
-                vectorised.combine(mine)
+                if combining is not None:
+                    vectorised.combine(mine, combining)
                 vectorised.replace(mine, vectorised.right)
+
+        if ordered is None:
+            with k.loop("at", whole, fold.first, step) as at:
+                collect(at, *[operator] * many)
+        else:
+            with k.branch(fold.first < whole):
+                collect(fold.first, operator, *[None] * (many - 1))
+                with k.loop("at", whole, fold.first + step, step) as at:
+                    collect(at, *[ordered] * many)
         vectorised.replace(vectorised.right, lanes[-1])
         for mine in lanes[:-1]:
             vectorised.combine(mine)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
@@ -23,6 +24,9 @@ from minifut.kernel_passes.vectorise.affine import Affine
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.kernel_passes.vectorise.vectors import lane_bits
+
+OperatorCode: TypeAlias = tuple[kc.Statement, ...]
+"""`right = left op right`"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +40,7 @@ class PointCode:
     right: tuple[kc.Variable, ...]
     neutral: tuple[kc.Expression, ...]
     body: tuple[kc.Statement, ...]
-    operator: tuple[kc.Statement, ...]
+    operator: OperatorCode
     saved: tuple[kc.Statement, ...] = ()
 
 
@@ -132,12 +136,15 @@ class VectorCode:
         """The statements that use the result, each as transformed by `change`."""
         self._vectorised(self.code.saved, (at, 1), change)
 
-    def combine(self, left: Sequence[kc.Expression]) -> None:
-        """`right = left op right` in each lane."""
+    def combine(
+        self, left: Sequence[kc.Expression], operator: OperatorCode | None = None
+    ) -> None:
+        """`right = left op right` in each lane, by another operator if there is one."""
         with self.k.scope():
             for place, value in zip(self.left, left, strict=True):
                 self.k.assign(place, value)
-            self._vectorised(self.code.operator, (kc.Literal(0, kc.LONG), 1))
+            combining = self.code.operator if operator is None else operator
+            self._vectorised(combining, (kc.Literal(0, kc.LONG), 1))
 
     def prefix(self) -> None:
         """Inclusive prefix scan of the lanes of `right` (Hillis and Steele)."""

@@ -1,6 +1,6 @@
 """The scalar code of one point of a reduction or scan, which rules vectorise.
 
-`lanes.operators` defines its parts, `lanes.loops` the rules.
+`vectorise.operators` defines its parts, `vectorise.folds` the rules.
 """
 
 from __future__ import annotations
