@@ -41,6 +41,8 @@ class ProgramFacts:
     in_place: InPlace
     buffer_reuse: BufferReuse
     layouts: Layouts
+    scalars: Mapping[Name, Stm]
+    """the statements that compute scalars, by the names of these"""
 
 
 def facts_of(program: Program) -> ProgramFacts:
@@ -57,7 +59,13 @@ def facts_of(program: Program) -> ProgramFacts:
         layouts.made |= found.made
         layouts.carried |= found.carried
     functions = {f.name: f for f in program.functions}
-    return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts)
+    scalars = {
+        statement.pattern[0].name: statement
+        for function in program.functions
+        for statement in walk(function.body)
+        if isinstance(statement, Stm) and isinstance(statement.exp, core.ScalarOp)
+    }
+    return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts, scalars)
 
 
 @dataclass(frozen=True)

@@ -27,23 +27,20 @@ from functools import reduce
 
 from minifut.analysis.simple_points import is_simple
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Assert, Atom, Constant, DimSlice, Exp, Index, ScalarOp, Stm
+from minifut.ir.core import Assert, Atom, Constant, Exp, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.node import mutable, replace
 from minifut.ir.scalars import convert, operator
-from minifut.ir.sizes import Size
-from minifut.ir.traverse import atom_size, bound_names, free_names, substitute, walk
+from minifut.ir.traverse import bound_names, free_names, substitute
 from minifut.ir.types import BOOL, I64, U64
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import has_checks, without_checks
+from minifut.lowering.segmap.clamped_reads import LONGEST, ClampedReads
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 
 FARTHEST = 1 << 31
 """constants that are added to an index are smaller"""
-LONGEST = 1 << 62
-"""sizes are smaller: no bound wraps around"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,8 +96,8 @@ def clamp_indices(
     declines: a read is not known to stay within bounds
         like before, with
         let x: i64 = xs[zero]
-        => let half: i64 = shr_i64(zero, 1i64)
-        => let x: i64 = xs[half]
+        => let twice: i64 = add_i64(zero, n)
+        => let x: i64 = xs[twice]
     """
     body = operation.body
     asserts = [s.exp for s in body.statements if isinstance(s.exp, Assert)]
@@ -115,7 +112,10 @@ def clamp_indices(
         return Declined("a check is no bound of a loaded index")
     if not all(r.lows and r.highs for r in ranges.of.values()):
         return Declined("an index has one bound only")
-    if not ranges.certify(host):
+    reads = ClampedReads(operation, host)
+    for root, found in ranges.of.items():
+        reads.within(root, found.low, found.highs.items())
+    if not reads.all_inside():
         return Declined("a read is not known to stay within bounds")
     return ranges.clamped(Builder(host.names, {}), unchecked.body)
 
@@ -206,51 +206,6 @@ class _Ranges:
                 sign = 1 if exp.operator.name == "add" else -1
                 return root, added + sign * int(other.value)
         return index, 0
-
-    # --- reads ------------------------------------------------------------------------
-
-    def certify(self, host: HostBuilder) -> bool:
-        """Whether all reads are in bounds if the indices are in their ranges."""
-        early, clamped = True, set(self.of)
-        for statement in self.body.statements:
-            early = early and not isinstance(statement.exp, Assert)
-            names = free_names(statement.exp)
-            if names & clamped:
-                clamped |= {p.name for p in statement.pattern}
-            for node in (statement.exp, *walk(statement.exp)):
-                if not isinstance(node, Index):
-                    continue
-                array = host.values.get(node.array)
-                if not isinstance(array, Array):
-                    return False
-                trusted = early and node is statement.exp and not names & clamped
-                if not trusted and not self.is_inside(node, array, host):
-                    return False
-        return True
-
-    def is_inside(self, read: Index, array: Array, host: HostBuilder) -> bool:
-        """Whether each of its indices is in bounds if the ranges hold."""
-        sizes = dict(zip(self.space.indices, self.space.sizes, strict=True))
-        if len(read.slice) != array.rank:
-            return False
-        for index, length in zip(read.slice, array.shape, strict=True):
-            if index in sizes:
-                bounds = [sizes[index]]
-            else:
-                bounds = self.sizes_above(index)
-            if length not in host.sizes(tuple(bounds)):
-                return False
-        return True
-
-    def sizes_above(self, index: Atom | DimSlice) -> list[Size]:
-        """Sizes that an index, not below 0, is below if its root is in its range."""
-        if isinstance(index, DimSlice):
-            return []
-        root, added = self.root(index)
-        found = self.of.get(root) if isinstance(root, Name) else None
-        if found is None or found.low + added < 0:
-            return []
-        return [atom_size(s) for s, most in found.highs.items() if added <= most]
 
     # --- the body ---------------------------------------------------------------------
 
