@@ -17,6 +17,7 @@ from minifut.kernel_passes.vectorise.context import (
     LoopContext,
     widths_of,
 )
+from minifut.kernel_passes.vectorise.extremes import LaneExtremes, find_extremes
 from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays, fitting
 from minifut.kernel_passes.vectorise.rows import tested_before
@@ -73,18 +74,28 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     def ranges() -> IndexRanges:
         return IndexRanges.within(loop, context.around)
 
+    extremes = find_extremes(body)
     in_place = memory_in_place(body, loop.variable, own, apart, ranges)
 
     def blocks(width: int, narrower: bool = True) -> None:
         rows: list[kc.Expression] = []
 
-        def points(first: kc.Variable) -> None:
-            at = (first, 1)
-            k.statements.extend(
-                vectorise(k, body, loop.variable, at, width, arrays=own, rows=rows)
-            )
-
         with k.nested() as vectors:
+            lanes = LaneExtremes(k, extremes, width)
+            inside = lanes.collecting(body)
+
+            def points(first: kc.Variable) -> None:
+                k.statements += vectorise(
+                    k,
+                    inside,
+                    loop.variable,
+                    (first, 1),
+                    width,
+                    running=lanes.places,
+                    arrays=own,
+                    rows=rows,
+                )
+
             if in_place:
                 whole = k.declare("whole", stop - (stop - start) % width)
                 with k.loop("block", whole, start, width) as block:
@@ -95,6 +106,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
                     begin = kc.Call("min", (block, stop - width), kc.LONG)
                     points(k.declare("first", begin))
                 k.assign(rest, stop)
+            lanes.combine()
         conditions = [*fitting(own), *tested_before(rows, body)]
         if in_place and not conditions:
             k.statements.extend(vectors)

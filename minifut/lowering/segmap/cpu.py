@@ -263,7 +263,7 @@ def clamped_first(
             k.assign(largest, kc.Call("max", (largest, distance), unsigned))
     end = kc.Select(possible, checked.bound, checked.start, kc.LONG)
     one = checked.step
-    k.emit(kc.For(index, checked.start, end, one, kc.Block(tuple(body)), True))
+    k.emit(kc.For(index, checked.start, end, one, kc.Block(tuple(body)), True, True))
     fine = possible
     for largest, limit in zip(most, limits, strict=True):
         inside = kc.Binary("<=", largest, limit, kc.TRUTH)
