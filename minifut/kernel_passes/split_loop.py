@@ -12,7 +12,7 @@ vectorised. With A as the interior and B as the border of a stencil (`passes.spl
 this is index set splitting inside of one kernel: no position is computed by divisions,
 and borders are written while the rows beside them are in the cache.
 
-In blocks of a fixed number of points the branch is tested once for a block.
+In blocks of points with accumulators the branch is tested once for a block.
 
 Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
@@ -246,13 +246,14 @@ def split_block(
         return None
     body = loop.body.statements
     first = body[0] if body else None
-    if not isinstance(loop.bound, kc.Literal) or not isinstance(first, kc.Declare):
+    if not isinstance(first, kc.Declare):
         return None
-    position, base, count = first.variable, _base(first, loop), int(loop.bound.value)
+    position, base = first.variable, _base(first, loop)
     if base is None or not isinstance(position, kc.Variable):
         return None
     points = replace(loop, variable=position, body=kc.Block(body[1:]))
-    found = decided_in_block(points, base, count, context.k, (loop.variable.name,))
+    local = (loop.variable.name,)
+    found = decided_in_block(points, base, loop.bound, context.k, local)
     if found is None:
         return Declined("no branch depends on the position alone")
     whole, within = found
@@ -263,7 +264,7 @@ def split_block(
 def decided_in_block(
     points: kc.For,
     base: kc.Expression,
-    count: int,
+    count: kc.Operand,
     k: CodeBuilder,
     local: Collection[Name] = (),
 ) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from minifut.ir.core import Index, Stm
 from minifut.ir.kernels import SegRed, SegScan
@@ -27,7 +28,9 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import LOCALITY
+from minifut.kernel_passes.context import LOCALITY, CodeContext
+from minifut.kernel_passes.editor import change_loops
+from minifut.kernel_passes.split_loop import split_block_by_loads
 from minifut.lowering.cpu.partition import (
     Partition,
     chunk_bounds,
@@ -324,10 +327,12 @@ class SegmentBlock:
 
     def reduce(self, reduction: Reduction) -> None:
         """Reduce all points, by this form of the reduction."""
-        with self.points() as (segment, index, lane):
-            values = reduction.visit(self.k, segment, index)
-            operators = reduction.operators
-            combine_lane(self.k, operators, self.accumulators, lane, values)
+        k = self.k
+        with k.nested() as points, self.points() as (segment, index, lane):
+            values = reduction.visit(k, segment, index)
+            combine_lane(k, reduction.operators, self.accumulators, lane, values)
+        split = partial(split_block_by_loads, context=CodeContext(k))
+        k.statements.extend(change_loops(tuple(points), split))
 
     def save(self, targets: list[Array], *outer: kc.Expression) -> None:
         """Store the accumulators to `targets[outer][segment]`."""
