@@ -320,9 +320,9 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         ys[(2L * t) + (2L * 3L)] = value.s3;
     declines: a private array
         given (const int *xs, int *ys, long t)
-        int own[4];
+        int own[8];
         for (long j = t; j < t + 4; j++) {
-            own[j - t] = xs[j];
+            own[2 * (j - t)] = xs[j];
         }
     """
     if not isinstance(store, kc.Store):
@@ -347,8 +347,6 @@ def first_index(
     """The index of the first lane if all access elements at the wanted distance."""
     text = memory.name.base
     found = affine(index, lanes.affine, lanes.varying)
-    if memory.space == "private":
-        return Declined(f"{text} is a private array")
     if found is None:
         return Declined(f"the indices at which lanes {verb} {text} are data-dependent")
     first, step = found[0], number_of(found[1])

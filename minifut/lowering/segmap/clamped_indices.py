@@ -96,7 +96,7 @@ def clamp_indices(
     declines: a read is not known to stay within bounds
         like before, with
         let x: i64 = xs[zero]
-        => let twice: i64 = add_i64(zero, n)
+        => let twice: i64 = add_i64(zero, zero)
         => let x: i64 = xs[twice]
     """
     body = operation.body

@@ -12,6 +12,10 @@ with the coefficient 1 or -1, and besides it a number within known limits, and p
 the width of that dimension, it changes once, at a known distance from one of the ends.
 The distance of a clamp may also be a number that is known only when the program runs,
 such as the radius of a window, and then that of other conditions, too.
+
+Clamps along an outer dimension are the same for a row, and cost nothing beside it:
+where only such are decided there, and the body has no loops, they stay, and rows at the
+border are as fast as others.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ from minifut.passes.split.nest import ScalarNest
 DEEPEST = 3
 """clamps and branches within each other that are looked through"""
 CLAMPS = ("min", "max", "abs")
+LOOPS = (Loop, Screma, Hist, Scatter)
 WIDEST = 16
 """positions of a border; where more are special, they are no border"""
 
@@ -73,12 +78,18 @@ def borders(facts: Facts, nest: ScalarNest) -> Borders:
     """What the conditions of a nest single out."""
     asked = [n for s in nest.body for n in walk(s) if _decides(n)]
     found = Borders([(0, 0)] * len(nest.levels))
+    needed = _dimensions_of_rows(nest)
     with facts.inner():
         _enter(facts, nest)
         for node in asked:
             for dimension, border in _borders_of(facts, nest, node):
                 low, high = found.fixed[dimension]
                 found.fixed[dimension] = max(low, border[0]), max(high, border[1])
+                if node.operator.name not in CLAMPS:
+                    needed.add(dimension)
+    for dimension in range(len(nest.levels)):
+        if dimension not in needed:
+            found.fixed[dimension] = 0, 0
     clamps = [n for n in asked if n.operator.name in ("min", "max")]
     outside = _Outside(facts, nest)
     if clamps and outside.names:
@@ -91,6 +102,15 @@ def borders(facts: Facts, nest: ScalarNest) -> Borders:
             for node in asked if found.radii else ():
                 outside.learn(node, found)
     return found
+
+
+def _dimensions_of_rows(nest: ScalarNest) -> set[int]:
+    """Those along which clamps are not the same for a row: the last one that is mapped
+    and those inside of it, all if the body has loops."""
+    if any(isinstance(n, LOOPS) for s in nest.body for n in walk(s)):
+        return {*range(len(nest.levels))}
+    mapped = [at for at, level in enumerate(nest.levels) if not level.reduces]
+    return {*range(max(mapped, default=0), len(nest.levels))}
 
 
 def _enter(facts: Facts, nest: ScalarNest) -> None:

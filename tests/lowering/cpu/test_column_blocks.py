@@ -48,3 +48,26 @@ def test_blocks_of_several_rows_of_columns(shape: tuple[int, int, int]) -> None:
     np.testing.assert_array_equal(
         program.main(a, scale), np.einsum("npm,np->pm", a, scale)
     )
+
+
+MOVED = """
+entry main [n] (lags: i64) (xs: [n]f32) (w: i64) =
+  tabulate lags (\\l -> f32.sum (tabulate n (\\i ->
+    if i + l >= w && i + l < n then xs[i] * xs[i + l] else 3)))"""
+
+
+@pytest.mark.device
+@pytest.mark.parametrize(("lags", "n"), [(64, 2000), (100, 70), (300, 300), (8, 5)])
+@pytest.mark.parametrize("w", [0, 3, -5, 2**62])
+def test_guards_of_columns_are_tested_for_a_row(lags: int, n: int, w: int) -> None:
+    program = minifut.compile(MOVED, schedule="cpu")
+    xs = np.random.default_rng(0).integers(-4, 4, n).astype(np.float32)
+    wanted = np.empty(lags, np.float32)
+    for lag in range(lags):
+        at = np.arange(n) + lag
+        inside = (at >= w) & (at < n)
+        wanted[lag] = np.where(inside, xs * xs[np.minimum(at, n - 1)], 3).sum()
+    np.testing.assert_array_equal(program.main(lags, xs, w), wanted)
+    text = "".join(program.kernels.values())
+    columns = text[text.index("main_reduce_columns(") :]
+    assert columns.index("own = ") > columns.index("if ("), "tested before the lanes"

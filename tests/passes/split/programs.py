@@ -10,6 +10,12 @@ PROGRAMS = {
     "in a loop of rows": """entry main [n] (k: i64) (_: [n]i64) (b: [n][n]i64) =
         map (\\row -> loop r = row for _i < k do tabulate n (\\j ->
           r[i64.max 0 (j - 1)] + r[j] + r[i64.min (n - 1) (j + 1)])) b""",
+    "clamps of rows and columns": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        tabulate_2d n n (\\i j -> b[i64.max 0 (i - 1), j] + b[i64.min (n - 1) (i + 2), j]
+                                + b[i, i64.max 0 (j - 1)])""",
+    "a clamp and a guard of rows": """entry main [n] (_: i64) (_: [n]i64) (b: [n][n]i64) =
+        tabulate_2d n n (\\i j -> if i == 0 then b[i, i64.min (n - 1) (j + 1)]
+                                 else b[i64.min (n - 1) (i + 1), j])""",
     "clamp of a clamp": """entry main [n] (_: i64) (a: [n]i64) (_: [n][n]i64) =
         tabulate n (\\i -> i64.sum (tabulate 4 (\\k ->
           a[i64.min (n - 1) (i64.max 0 (i + k - 1))])))""",

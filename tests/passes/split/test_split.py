@@ -78,6 +78,17 @@ def test_interiors_have_no_conditions(name: str) -> None:
             )
 
 
+def test_clamps_along_rows_stay_where_rows_are_alike() -> None:
+    """The interior is one of columns: clamps of the outer dimension cost nothing."""
+    for name, tests in (
+        ("clamps of rows and columns", 1),
+        ("a clamp and a guard of rows", 3),
+    ):
+        _, after = before_and_after(PROGRAMS[name])
+        operators = [n.operator.name for n in walk(after) if isinstance(n, ScalarOp)]
+        assert operators.count("ge") + operators.count("lt") == tests, name
+
+
 RADII = [name for name in PROGRAMS if "radius" in name]
 FAR = (-1, -3, 7, 100, 2**47, 2**48, 2**62, 2**63 - 1, -(2**63), -(2**63) + 2)
 
