@@ -150,12 +150,28 @@ class SegBinOp:
 
 
 @node
+class TimeSteps:
+    """How often a map is applied, each time to the result of the time before in place
+    of `array`, of which points read elements whose first index differs from theirs by
+    no more than `radius`."""
+
+    printed = "{count} steps of {array} within {radius}"
+    count: int
+    array: Name
+    radius: int
+
+
+@node
 class SegMap:
     """`types`: the type per point of each result. A map over one dimension of the grid
     may see a scan over the same points: `seen` are in its body the scanned values at
-    the point, the mapped ones, and the totals, scanned values of the last point."""
+    the point, the mapped ones, and the totals, scanned values of the last point. One
+    of the grid with one result may be applied several times (`steps`)."""
 
-    printed = "segmap {level} {space}<? seeing{seen} of {scan}> -> {types} {body}"
+    printed = (
+        "segmap {level} {space}<? seeing{seen} of {scan}><? for {steps}>"
+        " -> {types} {body}"
+    )
     binds: ClassVar = {"space": ("body",), "scan": (), "seen": ("body",)}
     level: Level
     space: SegSpace
@@ -163,6 +179,7 @@ class SegMap:
     types: tuple[Type, ...]
     seen: tuple[Param, ...] = ()
     scan: SegScan | None = None
+    steps: TimeSteps | None = None
 
     @property
     def totals(self) -> tuple[Param, ...]:

@@ -21,6 +21,12 @@ def segmented(v: Verifier, exp: Any) -> None:
         scanned = sum(len(operator.neutral) for operator in exp.scan.operators)
         wanted = (*exp.scan.types, *exp.scan.types[:scanned])
         v.same_types(wanted, [p.type for p in exp.seen], "the map sees")
+    if isinstance(exp, kernels.SegMap) and exp.steps is not None:
+        (element,) = exp.types
+        before = v.array(exp.steps.array)
+        made = array_of(element, exp.space.sizes)
+        v.same_types((made,), (before,), "the step before makes")
+        require(exp.steps.count > 0 and exp.steps.radius > 0, "steps of a stencil")
     if v.levels:
         outer, inner = _DEPTH[v.levels[-1].kind], _DEPTH[exp.level.kind]
         require(inner > 0 and inner >= outer, f"{exp.level} inside {v.levels[-1]}")

@@ -41,6 +41,7 @@ from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.speculate import speculate
 from minifut.passes.split.driver import split_index_sets
+from minifut.passes.tile_steps import tile_steps
 from minifut.passes.tiling.driver import tile
 from minifut.passes.unroll_short import unroll_short
 from minifut.suggestions import nearest
@@ -193,6 +194,11 @@ FUSE_SCANS = _on_kernels(
     fuse_scans,
     "make scans and sums part of the maps that scatter by them",
 )
+TILE_STEPS = _on_kernels(
+    "tile-steps",
+    tile_steps,
+    "make several steps of stencils at once, in tiles that stay in the caches",
+)
 LAYOUT_CPU = _on_kernels(
     "layout-cpu",
     lay_out_for_cpu,
@@ -264,7 +270,7 @@ FULL: tuple[Pass, ...] = tuple(
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     # last, since what is good for one schedule is bad for the other; loops first, since
     # all versions of a place must return results in the same layout
-    "cpu": (CHECK_LOOPS_FIRST, UNSWITCH_CPU, LAYOUT_CPU, FUSE_SCANS),
+    "cpu": (CHECK_LOOPS_FIRST, UNSWITCH_CPU, LAYOUT_CPU, FUSE_SCANS, TILE_STEPS),
     "gpu": (UNSWITCH_GPU, LAYOUT_GPU),
 }
 """what follows the pipeline, for each schedule apart"""

@@ -213,6 +213,7 @@ def _with_facts(context: StatementContext) -> FactContext:
 
 OF_FACTS = (
     "minifut.passes.compare_unsigned",
+    "minifut.passes.tile_steps",
     "minifut.passes.remove_checks.",
     "minifut.passes.speculate",
     "minifut.passes.split.",

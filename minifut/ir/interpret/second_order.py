@@ -23,6 +23,7 @@ from minifut.ir.interpret.points import (
     space_points,
 )
 from minifut.ir.interpret.walk import Frame
+from minifut.ir.node import replace
 from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
 from minifut.names import Name
@@ -170,6 +171,8 @@ def _histograms(
 
 def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:
     """A body at every point; reductions and scans along the innermost dimension."""
+    if isinstance(exp, kernels.SegMap) and exp.steps is not None:
+        return _time_steps(f, exp, exp.steps)
     seen: dict[Name, Any] = {}
     if isinstance(exp, kernels.SegMap) and exp.scan is not None:
         scanned = segmented(f, exp.scan)
@@ -187,6 +190,16 @@ def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:
         results.append(_returned(f, exp, result, type_, points, at))
         at += len(result_atoms(result))
     return results
+
+
+def _time_steps(f: Frame, exp: kernels.SegMap, steps: kernels.TimeSteps) -> list[Any]:
+    """A map that is applied again and again, to what it made."""
+    before = f.values[steps.array]
+    for _ in range(steps.count):
+        (made,) = segmented(f, replace(exp, steps=None))
+        f.values[steps.array] = made
+    f.values[steps.array] = before
+    return [made]
 
 
 def _segments(

@@ -12,11 +12,12 @@ definitions, branches and the space holds for any value in the range
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, difference, number, of_atom
-from minifut.ir.core import Assert, Atom, Body, DimSlice, If, Index, ScalarOp, Stm
+from minifut.analysis.facts.reads import each_read
+from minifut.ir.core import Assert, Atom, DimSlice, Index, ScalarOp, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
@@ -81,9 +82,9 @@ class ClampedReads:
                 dependent |= {p.name for p in statement.pattern}
             as_written = early and isinstance(statement.exp, Index)
             decided = not as_written or names & dependent
-            if decided and not self.inside(statement):
-                return False
-            self.define(statement)
+            for read in each_read(self.facts, (statement,), self.define):
+                if decided and not self.is_inside(read):
+                    return False
         return True
 
     def define(self, statement: Stm) -> None:
@@ -95,33 +96,13 @@ class ClampedReads:
                 return
         self.facts.define(statement)
 
-    def inside(self, statement: Stm) -> bool:
-        """Whether the reads of a statement are within bounds."""
-        match statement.exp:
-            case If(condition, then, otherwise):
-                return self.branch(condition, True, then) and self.branch(
-                    condition, False, otherwise
-                )
-            case Index(array, indices):
-                return self.is_inside(self.host.values.get(array), indices)
-        return not any(isinstance(node, Index) for node in walk(statement.exp))
-
-    def branch(self, condition: Atom, truth: bool, body: Body) -> bool:
-        """Whether the reads of a branch are within bounds."""
-        with self.facts.inner():
-            self.facts.assume(condition, truth, "the branch")
-            for statement in body.statements:
-                if not self.inside(statement):
-                    return False
-                self.define(statement)
-        return True
-
-    def is_inside(self, array: object, indices: Sequence[Atom | DimSlice]) -> bool:
+    def is_inside(self, read: Index) -> bool:
         """Whether an element is one of the array's."""
-        if not isinstance(array, Array) or len(indices) != array.rank:
-            return False
-        atoms = [index for index in indices if not isinstance(index, DimSlice)]
-        if len(atoms) < array.rank:
+        array = self.host.values.get(read.array)
+        atoms = [index for index in read.slice if not isinstance(index, DimSlice)]
+        if not isinstance(array, Array) or not len(atoms) == array.rank == len(
+            read.slice
+        ):
             return False
         return self.facts.inside(atoms, array.shape) is not None
 

@@ -25,6 +25,7 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.segmap.clamped_indices import ClampedIndices, clamp_indices
 from minifut.lowering.segmap.cpu import Clamped, Phases
+from minifut.lowering.segmap.time_steps import lower_steps
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
 from minifut.names import Name
@@ -50,6 +51,18 @@ def lower(
         return
     body, space = operation.body, operation.space
     outputs = outputs_of(host, pattern, operation)
+    if operation.steps is not None:
+
+        def visit_step(
+            k: KernelBuilder, made: Array, at: tuple[kc.Expression, ...]
+        ) -> None:
+            k.bind_indices(space.indices, at)
+            run_points(k, body, [made], at)
+
+        base = pattern[0].name.base
+        lower_steps(host, base, operation, operation.steps, outputs[0], visit_step)
+        host.bind_all(pattern, outputs)
+        return
     simple = is_simple(operation)
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
