@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from minifut.ir.scalar_conversions import conversion_source
+from minifut.ir.scalar_powers import power_source
 from minifut.ir.types import SCALARS, ScalarType
 
 _SIGNED = {
@@ -258,9 +259,9 @@ _NEAR = """
   y = as_float#(as_int#(y) ^ ((quarter & 2) << 30));
   if (!any(far)) return y;
   x = far ? x : (float#)(0);"""
-_QUARTERED = {"pow": "pow", "mod": "fmod", "rem": "fmod"}
-"""Functions of two f64 that PoCL computes wrongly for eight lanes, not for four: pow of
-0.001 and -1 as 1.95, with AVX-512."""
+_QUARTERED = {"mod": "fmod", "rem": "fmod"}
+"""Functions of two f64 that PoCL computes wrongly for eight lanes, not for four, with
+AVX-512."""
 
 
 def _in_quarters(name: str, width: int) -> str:
@@ -299,9 +300,9 @@ def has_function(name: str, type_: ScalarType, of_vectors: bool = False) -> bool
         case "float", 16:
             return not of_vectors and name in ("to_bits", "from_bits", "nextafter")
         case "float", bits if of_vectors:
-            return name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
+            return name == "pow" or name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
         case "float", _:
-            return name in _ROUNDINGS
+            return name == "pow" or name in _ROUNDINGS
     return False
 
 
@@ -318,6 +319,8 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
     if (conversion := conversion_source(helper)) is not None:
         return conversion
     name, type_name, *width = helper.split("_")
+    if name == "pow" and type_name in ("f32", "f64"):
+        return power_source(type_name, "".join(width))
     if name in _CIRCULAR:
         near = _NEAR.format(quarter=int(name == "cos")) if name != "tan" else ""
         result = "far ? of_small : y" if near else "of_small"
