@@ -6,6 +6,10 @@ eighths of powers of two: at most 12.5 % is wasted.
 
     block = pool.allocate(nbytes)      # a block; it returns by itself when forgotten
 
+Of the blocks that are free the first that was made is used. So what a loop allocates
+is in the same memory in every other iteration, however many arrays it passes on; the
+last that became free would have arrays take turns, in periods of dozens of iterations.
+
 On devices that share the process's memory a block is a NumPy array that OpenCL uses in
 place, so that results need no copy: the array given to the user keeps the block.
 
@@ -17,6 +21,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import defaultdict
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -64,7 +69,7 @@ class Block:
 class PoolBlock(Block):
     """A block that returns to its pool."""
 
-    __slots__ = ("borrowed", "capacity", "memory", "pool")
+    __slots__ = ("borrowed", "capacity", "memory", "number", "pool")
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class PoolBlock(Block):
         pool: Pool,
         capacity: int,
         memory: Any,
+        number: int,
     ) -> None:
         self.buffer = buffer
         self.nbytes = nbytes
@@ -83,6 +89,8 @@ class PoolBlock(Block):
         self.memory = memory
         """that of `host` as an array of ctypes: results of NumPy are made over it,
         without a chain of arrays behind them"""
+        self.number = number
+        """how many blocks were made before"""
         self.pool: Pool | None = pool
 
     def leave(self) -> None:
@@ -99,7 +107,12 @@ class PoolBlock(Block):
         if pool is not None:
             capacity = self.capacity
             pool.in_use -= capacity
-            pool.free[capacity].append((self.buffer, self.host, self.memory))
+            entry = self.number, self.buffer, self.host, self.memory
+            heappush(pool.free[capacity], entry)
+
+
+FreeBlock = tuple[int, Any, Any, Any]
+"""number, buffer, host and memory of a block that is not in use"""
 
 
 def bytes_of(block: Block) -> np.ndarray:
@@ -116,8 +129,10 @@ class Pool:
     def __init__(self, session: Session, limit: int | None) -> None:
         self.session = session
         self._device = session.device
-        self.free: defaultdict[int, list[tuple[Any, Any, Any]]] = defaultdict(list)
-        """buffer, host and memory of blocks that are not in use, by their size"""
+        self.free: defaultdict[int, list[FreeBlock]] = defaultdict(list)
+        """heaps of blocks that are not in use, by their size"""
+        self.made = 0
+        """blocks, in all"""
         self.limit = min(limit or self._device.memory, self._device.memory)
         self.in_use = 0
         self.held = 0
@@ -143,22 +158,26 @@ class Pool:
                 capacity = nbytes
         free = self.free[capacity]
         if free:
-            buffer, host, memory = free.pop()
+            number, buffer, host, memory = heappop(free)
         else:
             buffer, host, memory = self._fresh(nbytes, capacity)
             self.held += capacity
+            self.made = number = self.made + 1
         self.in_use = in_use = self.in_use + capacity
         if in_use > self.peak:
             self.peak = in_use
-        return PoolBlock(buffer, nbytes, host, self, capacity, memory)
+        return PoolBlock(buffer, nbytes, host, self, capacity, memory, number)
 
     def take(self, buffer: Any, nbytes: int, capacity: int) -> PoolBlock | None:
         """The block with this buffer; None if it is in use."""
         free = self.free[capacity]
-        for at, (own, *_) in enumerate(free):
+        for at, (number, own, host, memory) in enumerate(free):
             if own is buffer:
-                free[at], free[-1] = free[-1], free[at]
-                return self.allocate(nbytes)
+                del free[at]
+                heapify(free)
+                self.in_use += capacity
+                self.peak = max(self.peak, self.in_use)
+                return PoolBlock(buffer, nbytes, host, self, capacity, memory, number)
         return None
 
     def empty(self) -> None:
