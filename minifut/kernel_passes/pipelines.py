@@ -8,6 +8,7 @@ Lowering comes before them, printing as OpenCL C after them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from minifut.kernel_ir.verify import KERNEL_CODE
 from minifut.kernel_passes.barriers import hide_before_barriers
@@ -114,6 +115,13 @@ DEVICE_SCALARS = Pass(
     KERNEL_CODE,
     "leave scalars on the device that only kernels need",
 )
+DEVICE_CONDITIONS = Pass(
+    "device-conditions",
+    partial(keep_scalars_on_device, conditions=True),
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "leave scalars on the device, and of loops whether they go on",
+)
 NARROW = Pass(
     "narrow",
     narrow_indices,
@@ -155,8 +163,9 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         PREFETCH,
         # after the passes that look for loads of one memory
         ROW_POINTERS,
-        # after the passes that take a parameter for the same in all lanes
-        DEVICE_SCALARS,
+        # after the passes that take a parameter for the same in all lanes; conditions
+        # too: what the device does again by itself is a batch of threads of processors
+        DEVICE_CONDITIONS,
         # late: a hidden value is one that no pass can say anything of
         HIDE_BEFORE_BARRIERS,
         # again: kernels have been copied, and what differed may be gone

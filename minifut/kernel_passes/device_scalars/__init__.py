@@ -12,7 +12,7 @@ what the host would have computed from it, so that the launches follow each othe
 
 `plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
 By `join.py` and `carry.py`, scalars that branches give, and that loops pass on, may be
-among them.
+among them; whether a loop goes on may be the only one that the host reads of it.
 """
 
 from __future__ import annotations
@@ -24,29 +24,35 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_passes.device_scalars.carry import carry_scalars
+from minifut.kernel_passes.device_scalars.copies import with_copying_kernels
 from minifut.kernel_passes.device_scalars.emit import Emitter
 from minifut.kernel_passes.device_scalars.join import join_reads
 from minifut.kernel_passes.device_scalars.plan import plans_of
 from minifut.names import NameSource
 
 
-def keep_scalars_on_device(program: KernelProgram, names: NameSource) -> KernelProgram:
-    """The program whose kernels load the scalars that the host does not need."""
+def keep_scalars_on_device(
+    program: KernelProgram, names: NameSource, conditions: bool = False
+) -> KernelProgram:
+    """The program whose kernels load the scalars that the host does not need, and with
+    `conditions` compute whether loops go on."""
+    if conditions:
+        program = with_copying_kernels(program, names)
     kernels = {kernel.name: kernel for kernel in program.kernels}
     launches = _launches(program)
     functions = []
     for function in program.functions:
         function, joined = join_reads(function, names)
-        carried = carry_scalars(function, joined, kernels, names)
+        carried = carry_scalars(function, joined, kernels, names, conditions)
         kernels |= {kernel.name: kernel for kernel in carried.kernels}
         function = carried.function
         plans = plans_of(function, kernels, carried.carried_memories)
         emitter = Emitter(plans, kernels, launches, names)
         body = emitter.block(function.body) if plans else function.body
         functions.append(replace(function, body=body))
-    if tuple(kernels.values()) == program.kernels:
-        return program
     changed = replace(program, functions=tuple(functions))
+    if changed == program and tuple(kernels.values()) == program.kernels:
+        return program
     launched = _launches(changed).keys()
     kept = tuple(kernel for kernel in kernels.values() if kernel.name in launched)
     return replace(changed, kernels=kept)

@@ -16,43 +16,42 @@ computes from what it reads is stored by a kernel of one work-item.
 
 A scalar is passed on so if by that all its uses stay on the device: it is tried, and
 what the plan then leaves to the host is passed on as before.
+
+    let r: f32 = read total[0]             launch store(r, i + 1 < 9 && r > 0.1, ..)
+    let j: i64 = add_i64(i, 1)             let d: bool = read flag[0]
+    let c: bool = ..               →       move (carried, c) = (j_memory, d)
+    move (i, c) = (j, c)
+
+Where all that the host needs of an iteration is whether the loop goes on, a kernel may
+compute that too, with all scalars that change (`conditions`): then an iteration is
+launches and one read, and may be left to the device (`left_loops.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from minifut.ir.core import Atom, ScalarOp
+from minifut.ir.core import Atom
 from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO
-from minifut.ir.traverse import map_children, substitute, walk
-from minifut.ir.types import F16, ScalarType
+from minifut.ir.traverse import map_children, substitute
+from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.choose import (
+    Carried,
+    Chooser,
+    Condition,
+    HostForOrWhile,
+)
+from minifut.kernel_passes.device_scalars.left_loops import has_launches_alone
 from minifut.kernel_passes.device_scalars.moves import (
-    ScalarSources,
-    definitions_in,
     last_move,
-    names_in,
     unused_name,
     without_drops,
 )
-from minifut.kernel_passes.device_scalars.plan import operands_of, plans_of
+from minifut.kernel_passes.device_scalars.plan import plans_of
+from minifut.kernel_passes.device_scalars.store import launch_of, storing
 from minifut.names import Name, NameSource
-
-HostForOrWhile = kc.HostFor | kc.HostWhile
-
-
-@immutable
-class Carried:
-    """A scalar of a loop, defined anew by a statement of the loop's body: the memory
-    that carries it, its name within an iteration, and the memory that it is read from
-    where no kernel has to store it."""
-
-    scalar: Name
-    definition: kc.HostAssign
-    memory: kc.Memory
-    before: Name
-    source: kc.Memory | None
 
 
 @immutable
@@ -70,24 +69,27 @@ def carry_scalars(
     joined: frozenset[Name],
     kernels: Mapping[str, kc.Kernel],
     names: NameSource,
+    conditions: bool = False,
 ) -> CarriedScalars:
     """The function with those scalars carried that then stay on the device; branches
     give the memories `joined`."""
     refused: set[Name] = set()
     while True:
-        carrier = _Carrier(function, joined, kernels, names, refused)
+        chooser = Chooser(joined, names, refused)
+        carrier = _Carrier(function, chooser, kernels, names, conditions)
         body = carrier.block(function.body)
-        if not carrier.carried:
+        if not carrier.carried and not carrier.left:
             return CarriedScalars(function, joined, ())
         changed = replace(function, body=body)
         carried_memories = frozenset(carrier.carried_memories)
         known = {**kernels, **{kernel.name: kernel for kernel in carrier.kernels}}
         plans = plans_of(changed, known, carried_memories).values()
         stays = {name for plan in plans for name in plan.definitions}
-        failed = {
-            c.scalar
-            for c in carrier.carried
-            if not {c.before, c.definition.name} <= stays
+        failed = {c.scalar for c in carrier.carried if not c.own <= stays} | {
+            condition.name
+            for condition, inside in carrier.left
+            if not has_launches_alone(inside, stays | {condition.read})
+            or condition.definition.name not in stays
         }
         if not failed:
             return CarriedScalars(changed, carried_memories, tuple(carrier.kernels))
@@ -95,24 +97,26 @@ def carry_scalars(
 
 
 class _Carrier:
-    """Changes the loops of a function, but for the scalars that are refused."""
+    """Changes the loops of a function by what is chosen for each."""
 
     def __init__(
         self,
         function: kc.HostFunction,
-        joined: frozenset[Name],
+        chooser: Chooser,
         kernels: Mapping[str, kc.Kernel],
         names: NameSource,
-        refused: set[Name],
+        conditions: bool,
     ) -> None:
         self.function = function
+        self.chooser = chooser
         self.known = kernels
         self.names = names
-        self.refused = refused
+        self.conditions = conditions
         self.carried: list[Carried] = []
-        self.joined = joined
-        self.carried_memories = set(joined)
+        self.carried_memories = set(chooser.joined)
         self.kernels: list[kc.Kernel] = []
+        self.left: list[tuple[Condition, kc.HostBlock]] = []
+        """of loops whose iterations may be left to the device, with their bodies"""
 
     def block(self, block: kc.HostBlock) -> kc.HostBlock:
         """The block, its loops changed."""
@@ -124,18 +128,26 @@ class _Carrier:
             ):
                 start = statements[at - 1]
                 assert isinstance(start, kc.HostMove)
-                carried = self.carried_by(statement, start, statements[at:])
-                if carried:
+                between, choose = statements[at:], self.chooser
+                condition = None
+                if self.conditions:
+                    condition = choose.condition_of(statement, between)
+                is_left = condition is not None
+                carried = choose.carried_by(statement, between, is_left)
+                self.carried += carried
+                if carried or condition:
                     statements[at - 1 : at] = self.start(start, carried)
-                    statement = replace(
-                        statement, body=self.body(statement.body, carried)
-                    )
-                    statements.append(self.inside(statement))
+                    inside = self.body(statement.body, carried, condition)
+                    statement = self.inside(replace(statement, body=inside))
+                    assert isinstance(statement, HostForOrWhile)
+                    if condition:
+                        self.left.append((condition, statement.body))
+                    statements.append(statement)
                     statements += [
                         kc.HostAssign(c.scalar, _read(c.memory), c.memory.element)
                         for c in carried
                     ]
-                    statements.append(kc.Drop(tuple(c.memory.name for c in carried)))
+                    statements += _dropped(c.memory for c in carried)
                     continue
             statements.append(self.inside(statement))
         return kc.HostBlock(tuple(statements))
@@ -144,52 +156,6 @@ class _Carrier:
         return map_children(
             statement, lambda n: self.block(n) if isinstance(n, kc.HostBlock) else n
         )
-
-    # --- decisions ----------------------------------------------------------------
-
-    def carried_by(
-        self, loop: HostForOrWhile, start: kc.HostMove, between: list[kc.HostStatement]
-    ) -> tuple[Carried, ...]:
-        """The scalars of a loop that are computed from what the device has."""
-        move = last_move(loop.body)
-        assert move is not None
-        definitions = definitions_in(loop.body)
-        wanted = {
-            target: definitions[source]
-            for target, source in zip(move.targets, move.sources, strict=True)
-            if isinstance(source, Name) and source in definitions
-        }
-        kept = self.refused | names_in(between)
-        if isinstance(loop, kc.HostWhile):
-            kept.add(loop.condition)
-        from_device = _from_device(loop.body, self.joined, wanted)
-        sources = ScalarSources(loop.body, self.joined)
-        return tuple(
-            self.decide(scalar, definition, sources.of(definition))
-            for scalar, definition in wanted.items()
-            if scalar not in kept
-            and definition.name in from_device
-            and definition.type != F16
-        )
-
-    def decide(
-        self,
-        scalar: Name,
-        definition: kc.HostAssign,
-        source: kc.Memory | None,
-    ) -> Carried:
-        memory = kc.Memory(self.names.like(scalar), definition.type)
-        made = Carried(
-            scalar,
-            definition,
-            memory,
-            self.names.like(scalar),
-            source,
-        )
-        self.carried.append(made)
-        return made
-
-    # --- emission -----------------------------------------------------------------
 
     def start(
         self, move: kc.HostMove, carried: tuple[Carried, ...]
@@ -204,8 +170,7 @@ class _Carrier:
             made.append(kc.WriteElement(first, ZERO, values[each.scalar]))
             firsts[each.scalar] = first
         made.append(self.moved(move, carried, firsts))
-        made.append(kc.Drop(tuple(first.name for first in firsts.values())))
-        return made
+        return [*made, *_dropped(firsts.values())]
 
     def moved(
         self,
@@ -225,53 +190,72 @@ class _Carrier:
         self.carried_memories.update(memory.name for memory in sources.values())
         return kc.HostMove(tuple(t for t, _ in pairs), tuple(s for _, s in pairs))
 
-    def body(self, block: kc.HostBlock, carried: tuple[Carried, ...]) -> kc.HostBlock:
+    def body(
+        self,
+        block: kc.HostBlock,
+        carried: tuple[Carried, ...],
+        condition: Condition | None,
+    ) -> kc.HostBlock:
         """An iteration that reads what the one before left, and leaves its own."""
         move = last_move(block)
         kept = {c.source.name for c in carried if c.source}
+        if condition:
+            kept.add(condition.memory.name)
         made: list[kc.HostStatement] = [
             kc.HostAssign(c.before, _read(c.memory), c.memory.element) for c in carried
         ]
         for statement in without_drops(block.statements, kept):
-            made += self.end(move, carried) if statement is move else [statement]
+            if statement is move:
+                made += self.end(move, carried, condition)
+            else:
+                made.append(statement)
         inside = {c.scalar: c.before for c in carried}
         return substitute(kc.HostBlock(tuple(made)), inside)
 
     def end(
-        self, move: kc.HostMove, carried: tuple[Carried, ...]
+        self,
+        move: kc.HostMove,
+        carried: tuple[Carried, ...],
+        condition: Condition | None,
     ) -> list[kc.HostStatement]:
         """What passes the new values on."""
-        made: list[kc.HostStatement] = []
         sources: dict[Name, kc.Memory] = {}
+        stored: list[tuple[Name, kc.Memory]] = []
         for each in carried:
-            if (source := each.source) is None:
+            source = each.source
+            if source is None:
+                assert each.definition is not None
                 source = kc.Memory(self.names.like(each.scalar), each.memory.element)
-                kernel = self.storing(each.memory.element)
-                value = each.definition.name
-                launch = kc.Launch(
-                    kernel.name, (ONE,), (ONE,), (value, source), work=ONE
-                )
-                made += [kc.Allocate(source, ONE), launch]
+                stored.append((each.definition.name, source))
             sources[each.scalar] = source
-        made.append(self.moved(move, carried, sources))
-        kept = dict.fromkeys(source.name for source in sources.values())
-        made.append(kc.Drop(tuple(kept)))
-        return made
+        if condition and condition.is_stored:
+            stored.append((condition.definition.name, condition.memory))
+        made: list[kc.HostStatement] = [kc.Allocate(to, ONE) for _, to in stored]
+        if stored:
+            taken = {*self.known, *(kernel.name for kernel in self.kernels)}
+            name = unused_name(f"{self.function.name.base}_store", taken)
+            kernel = storing(name, [to.element for _, to in stored], self.names)
+            self.kernels.append(kernel)
+            made.append(launch_of(kernel, stored))
+        moved = self.moved(move, carried, sources)
+        ended = dict.fromkeys(sources[c.scalar] for c in carried if c.definition)
+        if condition:
+            made.append(kc.HostAssign(condition.read, _read(condition.memory), BOOL))
+            moved = _with_source(moved, condition.name, condition.read)
+            ended[condition.memory] = None
+        return [*made, moved, *_dropped(ended)]
 
-    def storing(self, type_: ScalarType) -> kc.Kernel:
-        """A kernel that stores a scalar."""
-        taken = {*self.known, *(kernel.name for kernel in self.kernels)}
-        name = unused_name(f"{self.function.name.base}_store", taken)
-        value = kc.Variable(self.names.fresh("value"), kc.VectorType(type_))
-        to = kc.Memory(self.names.fresh("to"), type_)
-        store = kc.Store(to, kc.SizeValue(ZERO), value)
-        parameters = (
-            kc.ScalarParameter(value.name, type_),
-            kc.MemoryParameter(to, True),
-        )
-        kernel = kc.Kernel(name, parameters, kc.Block((store,)), (1,), False, True)
-        self.kernels.append(kernel)
-        return kernel
+
+def _with_source(move: kc.HostMove, target: Name, source: Name) -> kc.HostMove:
+    pairs = zip(move.targets, move.sources, strict=True)
+    return kc.HostMove(
+        move.targets, tuple(source if t == target else s for t, s in pairs)
+    )
+
+
+def _dropped(memories: Iterable[kc.Memory]) -> list[kc.HostStatement]:
+    names = tuple(dict.fromkeys(memory.name for memory in memories))
+    return [kc.Drop(names)] if names else []
 
 
 def _read(memory: kc.Memory) -> kc.ReadElement:
@@ -289,26 +273,3 @@ def _start_of(loop: HostForOrWhile, before: list[kc.HostStatement]) -> int:
         if isinstance(statement, kc.HostMove):
             return at if statement.targets == move.targets else 0
     return 0
-
-
-def _from_device(
-    body: kc.HostBlock, joined: frozenset[Name], wanted: Mapping[Name, kc.HostAssign]
-) -> set[Name]:
-    """The scalars of an iteration that are read from memory that the iteration makes,
-    for which the host would wait, or computed from such: in this iteration or, by way
-    of the scalars that the loop passes on, another one."""
-    made = {n.memory.name for n in walk(body) if isinstance(n, kc.Allocate)} | joined
-    found: set[Name] = set()
-    size = -1
-    while size != len(found):
-        size = len(found)
-        for statement in body.statements:
-            match statement:
-                case kc.HostAssign(name, kc.ReadElement(memory, _), _):
-                    if memory.name in made:
-                        found.add(name)
-                case kc.HostAssign(name, ScalarOp(), _):
-                    if operands_of(statement) & found:
-                        found.add(name)
-        found |= {s for s, definition in wanted.items() if definition.name in found}
-    return found

@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir.core import ScalarOp
 from minifut.ir.node import immutable, replace
+from minifut.ir.sizes import ONE
 from minifut.ir.traverse import children, own_names, walk
 from minifut.ir.types import F16
 from minifut.kernel_ir import nodes as kc
@@ -30,7 +31,7 @@ from minifut.kernel_passes.device_scalars.moves import last_move
 from minifut.names import Name
 
 LONGEST_CHAIN = 8
-"""of definitions of a scalar, which each work-item computes anew"""
+"""of definitions of a scalar, which each of several work-items computes anew"""
 
 HostDefinitions: TypeAlias = Mapping[Name, kc.HostAssign]
 
@@ -74,7 +75,11 @@ class _Planner:
         self.assigned = Counter(n.name for n in nodes if isinstance(n, kc.HostAssign))
         self.renamed = Counter[Name](self.results)
         """by how many statements; what results have a name outside"""
+        self.for_several: set[Name] = set()
+        """scalars that launches of several work-items take"""
         for node in nodes:
+            if isinstance(node, kc.Launch) and node.grid != (ONE,):
+                self.for_several |= {n for a in node.arguments if (n := name_of(a))}
             if isinstance(node, kc.HostMove | kc.HostCall):
                 mentioned: set[Name] = set()
                 own_names(node, mentioned)
@@ -130,7 +135,8 @@ class _Planner:
                         fits = exp.memory.name in own
                     else:
                         fits = bool(used)
-                    if fits and len(chain) < LONGEST_CHAIN:
+                    is_short = len(chain) < LONGEST_CHAIN
+                    if fits and (is_short or name not in self.for_several):
                         found[name] = statement
         return found
 
