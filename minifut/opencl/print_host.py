@@ -25,10 +25,10 @@ from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
 from minifut.ir.kernels import AtLeast, GetParameter
 from minifut.ir.node import mutable
 from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
-from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.device_scalars.moves import last_move, names_in
+from minifut.kernel_passes.device_scalars.left_loops import flag_of, move_of
+from minifut.kernel_passes.device_scalars.moves import last_move, without_drops
 from minifut.lowering.host.operators import host_text
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
@@ -242,7 +242,7 @@ class HostPrinter:
                     self.line("else:")
                     both = set(self.block(otherwise))
                     self.made.bound |= dict.fromkeys(n for n in made if n in both)
-            case kc.HostFor(_, bound, body) if move := passed_on(statement):
+            case kc.HostFor(_, bound, body) if move := move_of(statement):
                 own = self.names.text(Name("iterations", -self.made.depth))
                 self.line(f"{own} = run.iterations({self.atom(bound)})")
                 self.line(f"for _ in {own}:")
@@ -254,8 +254,40 @@ class HostPrinter:
                 self.block(body)
                 del self.made.bound[index]
             case kc.HostWhile(condition, body):
+                flag = flag_of(statement)
+                own = self.names.text(Name("iterations", -self.made.depth))
+                if (move := last_move(body)) is not None and flag is not None:
+                    rest = [t for t in move.targets if t != condition]
+                    given = ", ".join(self.name(t) for t in (condition, *rest))
+                    self.line(f"{own} = run.iterations_while({given})")
                 self.line(f"while {self.name(condition)}:")
-                self.block(body)
+                if flag is None:
+                    self.block(body)
+                else:
+                    self.left_block(own, condition, flag, body)
+
+    def left_block(
+        self, own: str, condition: Name, flag: kc.HostAssign, body: kc.HostBlock
+    ) -> None:
+        """An iteration that may be left to the device: whether the loop goes on is read
+        at its end, when it has no memory but that."""
+        move = last_move(body)
+        assert move is not None and isinstance(flag.exp, kc.ReadElement)
+        memory = flag.exp.memory.name
+        pairs = zip(move.targets, move.sources, strict=True)
+        moved = [(t, s) for t, s in pairs if t != condition]
+        targets = tuple(target for target, _ in moved)
+        statements = [
+            kc.HostMove(targets, tuple(s for _, s in moved)) if each is move else each
+            for each in without_drops(body.statements, {memory})
+            if each is not flag
+        ]
+        self.block(kc.HostBlock(tuple(statements)))
+        texts = [self.name(target) for target in targets]
+        given = ", ".join([f"{self.name(memory)}", *texts])
+        left = "".join(f"{text}, " for text in (self.name(condition), *texts))
+        self.line(f"    {left}= {own}.goes_on({given})")
+        self.line(f"    del {self.name(memory)}")
 
     def values(self, parameters: tuple[tuple[str, Name], ...]) -> str:
         """What tuning parameters are, by name."""
@@ -320,16 +352,6 @@ class HostPrinter:
             head.append(f"    {texts}= run.constants")
         results = "".join(f"{text}, " for text in made)
         return "\n".join([*head, *body, f"    return ({results})"]) + "\n"
-
-
-def passed_on(loop: kc.HostFor) -> kc.HostMove | None:
-    """What an iteration passes on, if all that it does besides is to launch kernels,
-    wherever in the loop it is."""
-    nodes = list(walk(loop.body))
-    launches = any(isinstance(node, kc.Launch) for node in nodes)
-    if not launches or any(isinstance(n, kc.HostCall | kc.HostTrace) for n in nodes):
-        return None
-    return None if loop.index in names_in([loop.body]) else last_move(loop.body)
 
 
 def constant_text(constant: Constant) -> str:

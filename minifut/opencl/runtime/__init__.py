@@ -41,6 +41,8 @@ sizes, integers and bools are Python ints and bools, floats NumPy or Python floa
   pattern)`, `run.upload(numpy_array)` -> block.
 * `run.read(block, byte, "i64")` waits, raises a failure if one is recorded, gives a
   scalar; `run.write(block, byte, "i64", value)` enqueues a scalar store.
+* `run.iterations(n)` and `run.iterations_while(c, *passed_on)` are for loops whose
+  iterations launch kernels and do nothing else that the device has to be done for.
 * `run.fail(number, *values)` raises failure `number` (from 1) unless the device failed
   earlier; `run.check()` waits and raises what is recorded.
 * `run.parameters[i]`: the value of tunable parameter i; `run.device.kind` ("cpu",

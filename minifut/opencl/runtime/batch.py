@@ -16,6 +16,8 @@ Each work-item begins with a range of groups of its own, the same in every launc
 that what a step wrote is in the cache of the core that reads it in the next. Where
 groups wait for each other, which they say by atomic operations, all are taken in order.
 Where what the host would launch comes again, the list leads back to it (iterations.py).
+Whether it does may be for the launches to say: the first work-item that comes to where
+that is decided notes what it finds there, since later launches may use that memory.
 
 A part is the text of a kernel, as a function of its group.
 """
@@ -74,7 +76,8 @@ HEAD = 4
 the longs of all"""
 BORDER = -1
 """in place of a part, before an iteration (iterations.py): a batch that has passed as
-many of these as the next long ends; else it goes on so many longs from here, or back"""
+many of these as the next long ends; else it goes on so many longs from here, or back,
+unless a byte, at the address that comes last if it is none, says that the loop ends"""
 _BORDER = Struct(f"<{HEAD}q")
 
 BRIEF = 1 << 12
@@ -94,9 +97,19 @@ __kernel void {NAME}(
 {{
     long worker = get_global_id(0);
     long workers = get_global_size(0);
-    for (long passed = 0;;) {{
+    volatile __global int *outcome = state;
+    state += {LINE} * (workers + 1);
+    int passed = 0;
+    for (;;) {{
         if ((long)launch[0] == {BORDER}) {{
-            if (passed++ >= (long)launch[1] || failure[0]) break;
+            if (passed >= (long)launch[1] || failure[0]) break;
+            if (launch[3]) {{
+                int own = *(volatile __global uchar *)launch[3] ? 1 : 2;
+                int first = atomic_cmpxchg((volatile __global int *)state, 0, own);
+                if ((first ? first : own) == 2) break;
+                state += {LINE} * (workers + 1);
+            }}
+            passed++;
             launch += (long)launch[2];
             continue;
         }}
@@ -129,6 +142,7 @@ __kernel void {NAME}(
         launch += launch[3];
         state += {LINE} * (workers + 1);
     }}
+    atomic_max(outcome, passed);
 }}
 """
 
@@ -202,10 +216,20 @@ class Member:
         """Note a launch of what is no part yet, before it."""
         session = self.batch.session
         session.since_wait.launches += 1
-        if session.since_wait.launches > IN_A_ROW:
+        if session.since_wait.launches > IN_A_ROW or session.first_launches.loops:
             self.launches += 1
             if self.launches == OFTEN:
                 self.batch.extend()
+
+
+class FlagBorder:
+    """In the place of a member: where a batch ends if a flag is not set."""
+
+    __slots__ = ("flag",)
+    size = _BORDER.size
+
+    def __init__(self, flag: int) -> None:
+        self.flag = flag
 
 
 class Batch:
@@ -250,17 +274,20 @@ class Batch:
         """Enqueue launches of parts, then iterations of such; the event. No batch may
         be running."""
         more = repeated.iterations if repeated else ()
-        count, most = (repeated.count, repeated.launches) if repeated else (0, 0)
+        count = repeated.decided + repeated.count if repeated else 0
         memory, size = self.session.batch_memory, _BORDER.size
         rows = [launches, *(iteration.launches for iteration in more)]
         nbytes = sum(launch[1].size for row in rows for launch in row)
+        most = repeated.places if repeated else 0
         memory.reserve(nbytes + size * len(rows), len(launches) + most)
         place = first = _pack_all(memory.content, 0, launches)
-        for row in rows[1:]:
-            _BORDER.pack_into(memory.content, place, BORDER, count, size // 8, 0)
+        flag = more[-1].flag if more else 0
+        for row, iteration in zip(rows[1:], more, strict=True):
+            _BORDER.pack_into(memory.content, place, BORDER, count, size // 8, flag)
             place = _pack_all(memory.content, place + size, row)
+            flag = iteration.flag
         back = (first + size - place) // 8
-        _BORDER.pack_into(memory.content, place, BORDER, count, back, 0)
+        _BORDER.pack_into(memory.content, place, BORDER, count, back, flag)
         assert self._commands is not None
         cells = memory.state_buffer, memory.buffer
         queue, sizes = self.session.commands, (memory.workers,)
@@ -270,6 +297,11 @@ class Batch:
 def _pack_all(content: Any, place: int, launches: Sequence[DelayedLaunch]) -> int:
     """Lay launches out in memory from a place on; gives where they end."""
     for _, member, points, _, arguments in launches:
+        if isinstance(member, FlagBorder):
+            border = BORDER, MOST_LAUNCHES, member.size // 8, member.flag
+            _BORDER.pack_into(content, place, *border)
+            place += member.size
+            continue
         given = list(arguments)
         for number in member.buffers:
             given[number] = address_of(given[number])
@@ -303,14 +335,20 @@ class BatchMemory:
         return memory, share(*given)
 
     def reserve(self, nbytes: int, count: int) -> None:
-        """Make room for so many launches, of which nothing is done."""
+        """Make room for launches, and so many places for how far they are: nothing is
+        done."""
         if nbytes > self.content.nbytes:
             self.content, self.buffer = self._make(2 * nbytes)
-        size = 4 * self._line * count
+        size = 4 * self._line * (count + 1)
         if size > self.state.nbytes:
             self.state, self.state_buffer = self._make(2 * size)
         self.state[:size] = 0
         self.is_in_use = True
+
+    @property
+    def passed(self) -> int:
+        """How many iterations the last batch repeated, which is done."""
+        return int(self.state[:4].view(np.int32)[0])
 
 
 def address_of(buffer: Any) -> int:

@@ -15,8 +15,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from minifut.errors import InternalError
 from minifut.immutables import mutable
-from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, Member
+from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, FlagBorder, Member
 from minifut.opencl.runtime.kernels import Launcher, build_together
 
 if TYPE_CHECKING:
@@ -26,9 +27,9 @@ if TYPE_CHECKING:
 MOST = 32
 """kernels of a program"""
 
-DelayedLaunch = tuple[Launcher, Any, Any, Any, tuple[Any, ...]]
-"""with its queue, sizes and arguments; in a batch with its place there, work-items and
-arguments"""
+DelayedLaunch = tuple[Any, Any, Any, Any, tuple[Any, ...]]
+"""a launcher with its queue, sizes and arguments; in a batch with its place there,
+work-items and arguments"""
 
 
 class Waiting:
@@ -48,6 +49,12 @@ class FirstLaunches:
     """of which all are that wait"""
     work: int = 0
     """scalar operations of these"""
+    loops: int = 0
+    """loops that go on, of which a batch may do iterations (iterations_while.py)"""
+    others: int = 0
+    """launches in such loops that were in no batch"""
+    is_guess: bool = False
+    """whether what waits is to be done only if such a loop goes on"""
 
     def is_ready_for(self, launcher: Launcher, arguments: tuple[Any, ...]) -> bool:
         """Whether a launch of this launcher can wait with the others."""
@@ -90,9 +97,25 @@ class FirstLaunches:
         self.work += repeated.work
         self.run(repeated)
 
+    def guess(self, flag: int) -> None:
+        """Let what joins the batch from now on be done only if this flag is set."""
+        self.waiting.append((None, FlagBorder(flag), 0, None, ()))
+        self.is_guess = True
+
+    def decide(self, repeated: Repeated | None) -> None:
+        """Start the batch that waits, with what was guessed, and these iterations."""
+        self.is_guess = False
+        if repeated is None:
+            self.run()
+        else:
+            self.repeat(repeated)
+
     def run(self, repeated: Repeated | None = None) -> None:
         """Build what is not built, and enqueue what waits, with what a batch does after
         it."""
+        if self.is_guess:
+            message = "launches of a loop that may have ended are followed by others"
+            raise InternalError("opencl", message)
         batch, work, waiting = self.batch, self.work, self.drop()
         if batch is not None:
             self.session.pending += work
@@ -109,7 +132,7 @@ class FirstLaunches:
     def drop(self) -> list[DelayedLaunch]:
         """Forget what waits, as if it had not been launched; gives it. May be
         interrupted, and called again."""
-        waiting = self.waiting
+        waiting, self.is_guess = self.waiting, False
         if waiting:
             self.session.last_event = self.before
             self.waiting, self.batch = [], None

@@ -18,7 +18,7 @@ batch; anything else ends the batch, which is seen.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minifut.immutables import immutable
@@ -26,6 +26,7 @@ from minifut.opencl.runtime.pool import Block, PoolBlock
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.first_launches import DelayedLaunch
+    from minifut.opencl.runtime.pool import Pool
     from minifut.opencl.runtime.queue import Session
 
 LONGEST = 12
@@ -49,20 +50,29 @@ class Iteration:
     launches: Sequence[DelayedLaunch]
     work: int
     passed_on: tuple[Any, ...]
+    flag: int = 0
+    """where the device says whether the loop goes on (iterations_while.py)"""
 
 
 @immutable
 class Repeated:
-    """Iterations that a batch does after others, in turns: `count` in all."""
+    """Iterations that a batch does after others, in turns: `count` in all. Among what
+    it does before, it has `decided` so often whether there are more."""
 
     iterations: Sequence[Iteration]
     count: int
+    decided: int = 0
 
     @property
     def launches(self) -> int:
         """How many, at most."""
         turns = -(-self.count // len(self.iterations))
         return turns * sum(len(each.launches) for each in self.iterations)
+
+    @property
+    def places(self) -> int:
+        """How many, and how often it is decided whether the loop goes on."""
+        return self.launches + (self.count + 1 if self.iterations[0].flag else 0)
 
     @property
     def work(self) -> int:
@@ -108,24 +118,24 @@ class Iterations:
         """What an iteration passes on; gives what the next one that the host does, or
         the end of the loop, takes."""
         first, before = self._first, self._before
-        if first.waiting is not self._waiting:
+        if first.waiting is not self._waiting or first.is_guess:
             before.clear()
             return passed_on
         launches, left = first.waiting[self._start :], self._left
         work = first.work - self._work
-        before.append(Iteration(launches, work, tuple(map(_place_of, passed_on))))
+        before.append(Iteration(launches, work, tuple(map(place_of, passed_on))))
         if len(before) > LONGEST + 1:
             del before[0]
         self._tries -= 1
-        period = _period(before)
+        period = period_of(before)
         if not period or left * len(launches) < FEWEST:
             return passed_on
         longest = max(len(each.launches) for each in period)
         most = MOST_WORK // max(1, *(each.work for each in period))
         repeated = Repeated(period, min(left, MOST // max(1, longest), most))
         last = period[(repeated.count - 1) % len(period)].passed_on
-        taken = self._taken(last, passed_on)
-        if repeated.count < len(period) or taken is None:
+        taken = taken_from(self._session.pool, last, blocks_by_buffer(passed_on))
+        if repeated.count < len(period) or is_missing(taken):
             return passed_on
         self._left -= repeated.count
         first.repeat(repeated)
@@ -133,28 +143,36 @@ class Iterations:
         self._tries = TRIES
         return taken
 
-    def _taken(
-        self, places: tuple[Any, ...], passed_on: tuple[Any, ...]
-    ) -> tuple[Any, ...] | None:
-        """What is passed on in these places, after what was passed on before; None if
-        something else is in one of them."""
-        blocks: dict[int, Block | None] = {
-            id(each.buffer): each for each in passed_on if isinstance(each, Block)
-        }
-        taken: list[Any] = []
-        for place in places:
-            if isinstance(place, tuple):
-                at = id(place[0])
-                if at not in blocks:
-                    blocks[at] = self._session.pool.take(*place)
-                place = blocks[at]
-                if place is None:
-                    return None
+
+def blocks_by_buffer(values: Iterable[Any]) -> dict[int, Block]:
+    """The blocks among these values, by the identities of their buffers."""
+    return {id(each.buffer): each for each in values if isinstance(each, Block)}
+
+
+def taken_from(
+    pool: Pool, places: tuple[Any, ...], blocks: dict[int, Block]
+) -> tuple[Any, ...]:
+    """What is passed on in these places: `blocks`, or such of the pool, which are added
+    to these. None for a place where something else is."""
+    taken: list[Any] = []
+    for place in places:
+        if isinstance(place, tuple):
+            at = id(place[0])
+            block = blocks.get(at) or pool.take(*place)
+            if block is not None:
+                blocks[at] = block
+            taken.append(block)
+        else:
             taken.append(place)
-        return tuple(taken)
+    return tuple(taken)
 
 
-def _place_of(value: Any) -> Any:
+def is_missing(taken: tuple[Any, ...]) -> bool:
+    """Whether something else is in one of the places."""
+    return any(each is None for each in taken)
+
+
+def place_of(value: Any) -> Any:
     """What tells a value from others: of a block of the pool where it is, so that it is
     not kept."""
     if isinstance(value, PoolBlock):
@@ -162,16 +180,16 @@ def _place_of(value: Any) -> Any:
     return value
 
 
-def _period(before: Sequence[Iteration]) -> Sequence[Iteration]:
+def period_of(before: Sequence[Iteration]) -> Sequence[Iteration]:
     """The last iterations, from one on that passed on the same as the last."""
     now = before[-1].passed_on
     for start in range(len(before) - 2, -1, -1):
-        if _are_same(before[start].passed_on, now):
+        if are_same(before[start].passed_on, now):
             return before[start + 1 :]
     return ()
 
 
-def _are_same(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+def are_same(some: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
     """Whether they are the same blocks and scalars; of zeros, with the same sign."""
     return all(
         type(a) is type(b)

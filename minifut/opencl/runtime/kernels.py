@@ -139,6 +139,11 @@ class Launcher:
         if session.last_event is not None or session.synchronous is None:
             self._work = work
             return self
+        if self._first_launches.loops:
+            if self._may_join():
+                self._work = work
+                return self
+            self._first_launches.others += 1
         if work > SMALL_WORK:
             counts = session.since_wait
             if counts.caller_work + work > CALLER_WORK:
@@ -151,7 +156,12 @@ class Launcher:
         """Whether nothing runs, and a launch of one group is one work-item."""
         session = self.session
         idle = session.last_event is None and session.synchronous is not None
-        return idle and self._width == 1
+        is_left = self._first_launches.loops and self._may_join()
+        return idle and self._width == 1 and not is_left
+
+    def _may_join(self) -> bool:
+        """Whether the kernel is part of a batch, or may become one."""
+        return self._member is not None or not self.is_built
 
     def _in_caller(self) -> Launcher:
         """The launcher for this thread."""
@@ -179,6 +189,7 @@ class Launcher:
         first, work = self._first_launches, self._work
         self._work = UNKNOWN_WORK
         if points == 1 and work <= ALONE_WORK and self._is_for_caller():
+            first.others += 1
             self._in_caller().start(points, *arguments)
             return
         member = self._member
@@ -191,6 +202,8 @@ class Launcher:
             member.count_launch()
         elif points != 0:  # what is in no batch ends one
             self.session.since_wait.launches = 0
+        if points != 0:
+            first.others += 1
         if first.waiting and self.is_built:
             self.session.launch_first()
         width = self._width

@@ -230,6 +230,7 @@ class Session:
         while that is waited for, another one is like a user's interrupt.
         """
         self.first_launches.drop()
+        self.first_launches.loops = 0
         if isinstance(error, KeyboardInterrupt):
             self.abandon(*in_use)
             return error

@@ -15,6 +15,7 @@ from minifut.opencl.runtime.describe import DTYPES, Failure
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import device_error, failure_error, show
 from minifut.opencl.runtime.iterations import Iterations
+from minifut.opencl.runtime.iterations_while import IterationsWhile
 from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session
@@ -101,6 +102,11 @@ class Run:
     def iterations(self, count: int) -> Iterations:
         """The iterations of a loop that are launches of which none counts them."""
         return Iterations(self.session, count)
+
+    def iterations_while(self, goes_on: bool, *passed_on: Any) -> IterationsWhile:
+        """The iterations of a loop, if it goes on, that are launches and a flag; with
+        what the first one takes."""
+        return IterationsWhile(self, goes_on, passed_on)
 
     def local(self, nbytes: int) -> Any:
         """Local memory of that size, as an argument of a kernel."""

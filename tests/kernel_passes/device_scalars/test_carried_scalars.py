@@ -117,7 +117,7 @@ def host_program(name: str, schedule: str) -> str:
 
 
 def reads_in_loops(text: str) -> int:
-    """Reads of scalars within loops of host functions."""
+    """Reads of scalars within loops of host functions, also of whether they go on."""
     reads, loops = 0, list[int]()
     for line in text.splitlines():
         depth = len(line) - len(line.lstrip())
@@ -125,7 +125,7 @@ def reads_in_loops(text: str) -> int:
             continue
         while loops and depth <= loops[-1]:
             loops.pop()
-        reads += line.count("run.read(") if loops else 0
+        reads += (line.count("run.read(") + line.count(".goes_on(")) if loops else 0
         if line.lstrip().startswith(("for ", "while ")):
             loops.append(depth)
     return reads
