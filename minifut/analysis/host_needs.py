@@ -33,10 +33,21 @@ def host_needs(node: Body | Loop) -> set[Name]:
     return needed
 
 
+def needs_but_for_condition(loop: Loop) -> set[Name]:
+    """The same of a loop that goes on as long as the device says."""
+    needed: set[Name] = set()
+    _add_iterations(loop, needed)
+    return needed
+
+
 def _add_loop(loop: Loop, needed: set[Name]) -> None:
-    """What a loop passes on is needed where its parameter is."""
     own_names(loop, needed)
     own_names(loop.form, needed)
+    _add_iterations(loop, needed)
+
+
+def _add_iterations(loop: Loop, needed: set[Name]) -> None:
+    """What a loop passes on is needed where its parameter is."""
     carried = list(zip(loop.parameters, loop.body.result, strict=True))
     size = -1
     while size != len(needed):

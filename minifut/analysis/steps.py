@@ -22,7 +22,7 @@ from functools import partial
 from math import lcm
 from typing import Any
 
-from minifut.analysis.host_needs import host_needs
+from minifut.analysis.host_needs import host_needs, needs_but_for_condition
 from minifut.analysis.work import (
     Cost,
     LoopBounds,
@@ -54,6 +54,11 @@ WAIT = 12
 """for a value that the host reads, in commands. With one wait in each step, kernels and
 one thread take equally long where this were 10 (a weighted mean that is iterated) to 25
 (Jacobi's method and conjugate gradients, which end when a residual is small)."""
+BATCHED = 6
+"""commands of a batch that take as long as another one: 1 to 2 us"""
+FLAG = 8
+"""of these, for a loop that goes on as long as the device says, which is left to a
+batch: what it takes to come to that, 150 to 250 us, in one of 20 to 30 iterations"""
 COMBINE = 1
 """for a fold whose result only kernels need: its groups combine their parts before the
 next kernel begins. A sum and a map take as long in kernels as in one thread at 600,000
@@ -83,12 +88,34 @@ def step_of(loop: Loop) -> LoopStep | None:
     device."""
     try:
         work = _mean(_without_borders(loop), _work) // Size.constant(VECTOR_BYTES)
-        commands = _mean(loop, _Commands(host_needs(loop)))
+        counted = _Commands(host_needs(loop))
+        commands = _mean(loop, counted)
+        if counted.has_waited and _may_be_left(loop):
+            counted = _Commands(needs_but_for_condition(loop))
+            left = _mean(loop, counted)
+            if not counted.has_waited:
+                work, commands = work * Size.constant(BATCHED), left + FLAG
     except Unbounded:
         return None
     if commands == ZERO:
         return None
     return LoopStep(work, commands)
+
+
+def _may_be_left(loop: Loop) -> bool:
+    """Whether iterations may be the launches of a batch, which has none of kernels with
+    local memory: such are for products of matrices. Histograms have more work there."""
+    return isinstance(loop.form, core.WhileLoop) and not any(
+        isinstance(node, core.Update | Hist)
+        or (isinstance(node, Screma) and _depth(node) > 2)
+        for node in walk(loop.body)
+    )
+
+
+def _depth(soac: Screma) -> int:
+    """How many SOACs are inside of each other, at most."""
+    inner = [n for n in walk(soac.function.body) if isinstance(n, Screma)]
+    return 1 + max(map(_depth, inner), default=0)
 
 
 def is_of_scalars(body: Body) -> bool:
@@ -178,6 +205,7 @@ class _Commands:
         self.needed = needed
         self.pending = True
         """whether a command may not have ended: one of the iteration before"""
+        self.has_waited = False
 
     def __call__(
         self, exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds
@@ -206,6 +234,7 @@ class _Commands:
 
     def _read(self) -> Size:
         waits, self.pending = self.pending, False
+        self.has_waited |= waits
         return Size.constant(WAIT if waits else 0)
 
 

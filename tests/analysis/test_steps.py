@@ -117,8 +117,45 @@ CASES = {
 }
 
 
-def step(body: str) -> tuple[str, str] | None:
-    program = parse_program(PROGRAM.replace("BODY", body.replace("\\\\", "\\")))
+WHILE = """
+fun main(n: i64, least: i64, xs: [n]i64) -> (r: [n]i64) {
+  let (r: [n]i64, s: i64, k: i64, more: bool) =
+    loop (a: [n]i64 = xs, t: i64 = least, k: i64 = 0i64, c: bool = true)
+    while c do {
+    BODY
+    let u: i64 = SUM
+    let next: i64 = add_i64(k, 1i64)
+    let early: bool = lt_i64(next, 100i64)
+    let late: bool = lt_i64(u, least)
+    let d: bool = and_bool(early, late)
+    return b, u, next, d
+  }
+  return r
+}"""
+"""a loop that goes on as long as a sum of `a` is small, and some iterations at most"""
+WHILE_CASES = {
+    # two kernels and the combination of the sum, in a batch, and the flag
+    f"let b: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {SQUARE})": (
+        "48 * n + 24",
+        "11",
+    ),
+    # the host decides by an element, for which it waits as for the sum
+    f"""let m: i64 = a[0i64]
+    let h: bool = lt_i64(m, 0i64)
+    let b: [n]i64 = if h then {{
+      let e: [n]i64 = map(n, (a), \\\\(x: i64) -> (i64) {SQUARE}) return e
+      }} else {{a}}""": (
+        "floor_div(16 * n + max(0, 16 * n) + 24, 4)",
+        "26",
+    ),
+    # an element that the host writes
+    "let b: [n]i64 = a with [0i64] = k": ("4 * n + 5", "14"),
+}
+
+
+def step(body: str, around: str = PROGRAM) -> tuple[str, str] | None:
+    text = around.replace("BODY", body).replace("SUM", SUM)
+    program = parse_program(text.replace("\\\\", "\\"))
     found = step_of(next(node for node in walk(program) if isinstance(node, Loop)))
     return None if found is None else (str(found.work), str(found.commands))
 
@@ -126,6 +163,11 @@ def step(body: str) -> tuple[str, str] | None:
 @pytest.mark.parametrize("body", CASES)
 def test_cost_of_a_step(body: str) -> None:
     assert step(body) == CASES[body]
+
+
+@pytest.mark.parametrize("body", WHILE_CASES)
+def test_cost_of_a_step_of_a_loop_that_the_device_ends(body: str) -> None:
+    assert step(body, WHILE) == WHILE_CASES[body]
 
 
 @pytest.mark.parametrize(
