@@ -108,6 +108,14 @@ def all_of(conditions: list[kc.Expression]) -> kc.Expression:
     return first
 
 
+def any_of(conditions: list[kc.Expression]) -> kc.Expression:
+    """Whether one of the conditions holds."""
+    first, *others = conditions
+    for other in others:
+        first = kc.Binary("||", first, other, kc.TRUTH)
+    return first
+
+
 def extreme(function: str, values: list[kc.Expression]) -> kc.Expression:
     """The least or the greatest of some values."""
     first, *others = values

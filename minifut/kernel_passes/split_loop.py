@@ -12,25 +12,20 @@ vectorised. With A as the interior and B as the border of a stencil (`passes.spl
 this is index set splitting inside of one kernel: no position is computed by divisions,
 and borders are written while the rows beside them are in the cache.
 
-In blocks of points with accumulators the branch is tested once for a block.
+Of blocks, `split_block` tests once where they are.
 
 Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.position_ranges import all_of, emit_ranges, used
 from minifut.kernel_passes.position_splits import SplitFinder, weight
-from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 MOST_SPLITS = 3
@@ -190,119 +185,6 @@ def split_loop(
         split = kc.Block(tuple(made))
         return (kc.Branch(all_of(assumptions), split, kc.Block((loop,))),)
     return tuple(made)
-
-
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_block(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
-    """Test once for a block of points whether a branch on the position goes the same
-    way for all of them: the block keeps its size, for which registers suffice.
-
-    before:
-        given (const float *xs, float *lane, long n, long at)
-        for (long l = 0; l < 64; l++) {
-            long i = at + l;
-            float y;
-            if (i >= 1 && i < n - 1) {
-                y = xs[i - 1];
-            } else {
-                y = 0.0f;
-            }
-            float left = lane[l];
-            lane[l] = left + y;
-        }
-    after:
-        if ((1L <= at) && ((at + 64L) <= (n - 1L))) {
-            for (long l = 0L; l < 64L; l++) {
-                long i = at + l;
-                float y;
-                y = xs[i - 1L];
-                float left = lane[l];
-                lane[l] = left + y;
-            }
-        } else {
-            for (long l = 0L; l < 64L; l++) {
-                long i = at + l;
-                float y;
-                if ((i >= 1L) && (i < (n - 1L))) {
-                    y = xs[i - 1L];
-                } else {
-                    y = 0.0f;
-                }
-                float left = lane[l];
-                lane[l] = left + y;
-            }
-        }
-    declines: no branch depends on the position alone
-        given (const float *xs, float *lane, long n, long at)
-        for (long l = 0; l < 64; l++) {
-            long i = at + l;
-            float y = xs[i];
-            lane[l] = y;
-        }
-    """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
-        return None
-    body = loop.body.statements
-    first = body[0] if body else None
-    if not isinstance(first, kc.Declare):
-        return None
-    position, base = first.variable, _base(first, loop)
-    if base is None or not isinstance(position, kc.Variable):
-        return None
-    points = replace(loop, variable=position, body=kc.Block(body[1:]))
-    local = (loop.variable.name,)
-    found = decided_in_block(points, base, loop.bound, context.k, local)
-    if found is None:
-        return Declined("no branch depends on the position alone")
-    whole, within = found
-    inner = kc.Block((replace(loop, body=kc.Block((first, *within))),))
-    return (kc.Branch(whole, inner, kc.Block((loop,))),)
-
-
-def decided_in_block(
-    points: kc.For,
-    base: kc.Expression,
-    count: kc.Operand,
-    k: CodeBuilder,
-    local: Collection[Name] = (),
-) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
-    """Whether a branch on the position goes the same way for `count` points from `base`
-    on, and what they do then; None if no branch depends on it alone. Names in `local`
-    are not known before the points."""
-    finder = SplitFinder(points, k)
-    finder.conditions.indices.local.update(local)
-    found = finder.branch()
-    if found is None:
-        return None
-    where = found.where
-    where.uniform.extend(finder.conditions.assumptions)
-    whole = [
-        *where.uniform,
-        *(low <= base for low in where.lows),
-        *(base + count <= high for high in where.highs),
-    ]
-    return all_of(whole), used(found.inside(points))
-
-
-def split_block_by_loads(
-    loop: kc.For, context: CodeContext
-) -> tuple[kc.Statement, ...] | None:
-    """The same of a block with points, also by what is loaded for all of them."""
-    *loads, block = rewritten(hoist_loads, loop, context) or (loop,)
-    made = rewritten(split_block, block, context)
-    return None if made is None else (*loads, *made)
-
-
-def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:
-    """What is added to the variable of a block that counts from zero."""
-    exp, start = declared.init, block.start
-    if not isinstance(start, kc.Literal) or start.value != 0:
-        return None
-    if not isinstance(exp, kc.Binary) or exp.symbol != "+":
-        return None
-    return exp.left if exp.right == block.variable else None
 
 
 def is_independent(statements: tuple[kc.Statement, ...]) -> bool:

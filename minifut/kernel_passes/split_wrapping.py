@@ -131,8 +131,18 @@ def split_wrapping(
     straight = tuple(search.within(s) for s in inner.body.statements)
     if not search.limits and period == 1:
         return Declined("no index wraps around")
+    where = straight_range(search)
+    inner = replace(inner, body=kc.Block(used(straight)))
+    outer = replace(loop, points=False, expensive=False)
+    with context.k.nested() as made:
+        emit_ranges(context.k, where, inner, outer, period)
+    return tuple(made)
+
+
+def straight_range(search: PositionIndices) -> PositionRange:
+    """Where none of the indices that were found wraps around."""
     limits = [(*key[1:], *most) for key, most in search.limits.items()]
-    where = PositionRange(
+    return PositionRange(
         [kc.Literal(search.first, kc.LONG)] if search.first > 0 else [],
         # factor * i + high <= greatest
         [
@@ -141,11 +151,6 @@ def split_wrapping(
         ],
         [_is_mask(most) for by_mask, _, most, _ in limits if by_mask],
     )
-    inner = replace(inner, body=kc.Block(used(straight)))
-    outer = replace(loop, points=False, expensive=False)
-    with context.k.nested() as made:
-        emit_ranges(context.k, where, inner, outer, period)
-    return tuple(made)
 
 
 def _period(loop: kc.For) -> int:

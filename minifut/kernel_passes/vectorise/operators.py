@@ -19,7 +19,7 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import move_up
-from minifut.kernel_passes.split_loop import decided_in_block
+from minifut.kernel_passes.split_block import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.statements import vectorise

@@ -30,7 +30,7 @@ from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import LOCALITY, CodeContext
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_loop import split_block_by_loads
+from minifut.kernel_passes.split_block import split_block_by_loads
 from minifut.lowering.cpu.partition import (
     Partition,
     chunk_bounds,

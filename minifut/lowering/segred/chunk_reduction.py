@@ -26,7 +26,7 @@ from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_loop import split_block_by_loads
+from minifut.kernel_passes.split_block import split_block_by_loads
 from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,

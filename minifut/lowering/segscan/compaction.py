@@ -11,6 +11,7 @@ write each stream to memory in order. Scanned values are known between blocks on
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from minifut.ir.kernels import SegMap, WriteReturns
@@ -18,6 +19,9 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.ir.types import U8, U64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import change_loops
+from minifut.kernel_passes.split_block import split_block_by_loads
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -93,7 +97,7 @@ class Compaction:
         k, operation = self.k, self.operation
         scan = operation.scan
         assert scan is not None
-        with k.loop("l", length, parallel=True) as lane:
+        with k.nested() as points, k.loop("l", length, parallel=True) as lane:
             index = k.bind_index(operation.space.indices[0], block + lane)
             k.bind(scan.space.indices[0], index)
             k.statements_of(scan.body.statements)
@@ -105,6 +109,8 @@ class Compaction:
             k.store(marks, lane, kc.Cast(self.mark_of(), kc.VectorType(U8)))
             for stored, memory in values.items():
                 k.store(memory, lane, k.scalar(stored))
+        split = partial(split_block_by_loads, context=CodeContext(k))
+        k.statements.extend(change_loops(tuple(points), split))
         up = (length + 7) // 8 * 8
         with k.loop("l", up, length) as lane:
             k.store(marks, lane, kc.Literal(0, kc.VectorType(U8)))

@@ -54,6 +54,17 @@ entry main [n] (xs: [n]i32) =
   let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)
   let places = map2 (\\x e -> if x > 0 then e - 5 else -1) xs ends
   in scatter (replicate (n / 3) 0) places xs""", 1),
+    "starts of runs by rotation": ("""
+entry main [n] (xs: [n]i32) =
+  let keep = map3 (\\i x p -> i == 0 || x != p) (iota n) xs (rotate (-1) xs)
+  in map (.0) (filter (.1) (zip xs keep))""", 1),
+    "ends of runs by guards": ("""
+entry main [n] (xs: [n]i32) =
+  filter (\\i -> i + 1 == n || xs[i] != xs[i + 1]) (iota n)""", 1),
+    "two guards": ("""
+entry main [n] (xs: [n]i32) =
+  filter (\\i -> (i > 6 && xs[i - 7] < 0) || (i + 9 < n && xs[i + 9] == 0)) (iota n)""",
+        1),
     "a gap for each": ("""
 entry main [n] (xs: [n]i32) =
   let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)

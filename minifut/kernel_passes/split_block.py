@@ -1,0 +1,257 @@
+"""Blocks of points: what depends on their positions is tested once for a block.
+
+    for (l = 0; l < 64; l++) {            if (at + 64 <= n)
+        i = at + l;                           for (l = 0; l < 64; l++) A
+        if (i < n) A else B           →   else
+    }                                         for (l = 0; l < 64; l++) as before
+
+That are branches, comparisons that hold at one point or at all others, and indices that
+wrap around (`split_wrapping`). Almost all blocks are those without borders, and the
+points of these are straight-line code with neighbouring accesses.
+
+Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from minifut.ir.node import replace
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.position_conditions import PositionConditions
+from minifut.kernel_passes.position_ranges import (
+    PositionIndices,
+    PositionRange,
+    all_of,
+    any_of,
+    used,
+)
+from minifut.kernel_passes.position_splits import SplitFinder
+from minifut.kernel_passes.split_wrapping import straight_range
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+MOST_BRANCHES = 3
+"""that are decided for a block"""
+
+
+@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_block(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Test once for a block of points whether what depends on the position is the same
+    for all of them: the block keeps its size, for which registers suffice.
+
+    before:
+        given (const float *xs, float *lane, long n, long at)
+        for (long l = 0; l < 64; l++) {
+            long i = at + l;
+            float y;
+            if (i >= 1 && i < n - 1) {
+                y = xs[i - 1];
+            } else {
+                y = 0.0f;
+            }
+            float left = lane[l];
+            lane[l] = left + y;
+        }
+    after:
+        if ((1L <= at) && ((at + 64L) <= (n - 1L))) {
+            for (long l = 0L; l < 64L; l++) {
+                long i = at + l;
+                float y;
+                y = xs[i - 1L];
+                float left = lane[l];
+                lane[l] = left + y;
+            }
+        } else {
+            for (long l = 0L; l < 64L; l++) {
+                long i = at + l;
+                float y;
+                if ((i >= 1L) && (i < (n - 1L))) {
+                    y = xs[i - 1L];
+                } else {
+                    y = 0.0f;
+                }
+                float left = lane[l];
+                lane[l] = left + y;
+            }
+        }
+    before:
+        given (const int *xs, int *ys, long at, long count)
+        for (long l = 0; l < count; l++) {
+            long i = at + l;
+            bool first = i == 0;
+            int before = xs[mod_i64(i - 1, 5000)];
+            if (first) {
+                before = 7;
+            }
+            ys[l] = first ? 0 : xs[i] - before;
+        }
+    after:
+        if (((((at + count) <= 0L) || (at >= 1L)) && (1L <= at)) && ((at + count) <=
+        (max((long)(min((long)(5000L - 1L), (long)(281474976710656L))),
+        (long)((-281474976710656L))) + 2L))) {
+            for (long l = 0L; l < count; l++) {
+                long i = at + l;
+                bool first = false;
+                int before = xs[i - 1L];
+                ys[l] = first ? 0 : ((int)((uint)xs[i] - (uint)before));
+            }
+        } else {
+            for (long l = 0L; l < count; l++) {
+                long i = at + l;
+                bool first = i == 0L;
+                int before = xs[mod_i64((i - 1L), 5000L)];
+                if (first) {
+                    before = 7;
+                }
+                ys[l] = first ? 0 : ((int)((uint)xs[i] - (uint)before));
+            }
+        }
+    declines: nothing depends on the position alone
+        given (const float *xs, float *lane, long n, long at)
+        for (long l = 0; l < 64; l++) {
+            long i = at + l;
+            float y = xs[i];
+            lane[l] = y;
+        }
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    body = loop.body.statements
+    first = body[0] if body else None
+    if not isinstance(first, kc.Declare):
+        return None
+    position, base = first.variable, _base(first, loop)
+    if base is None or not isinstance(position, kc.Variable):
+        return None
+    points = replace(loop, variable=position, body=kc.Block(body[1:]))
+    local = (loop.variable.name,)
+    found = decided_in_block(points, base, loop.bound, context.k, local)
+    if found is None:
+        return Declined("nothing depends on the position alone")
+    whole, within = found
+    inner = kc.Block((replace(loop, body=kc.Block((first, *within))),))
+    return (kc.Branch(whole, inner, kc.Block((loop,))),)
+
+
+def decided_in_block(
+    points: kc.For,
+    base: kc.Expression,
+    count: kc.Operand,
+    k: CodeBuilder,
+    local: Collection[Name] = (),
+) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
+    """Whether what depends on the position is the same for `count` points from `base`
+    on, and what they do then; None if nothing depends on it alone. Names in `local` are
+    not known before the points."""
+    search = _BlockSearch(points, base, count, local)
+    for _ in range(MOST_BRANCHES):
+        if not search.decide_branch(k):
+            break
+    search.decide_comparisons()
+    search.straighten()
+    if not search.conditions:
+        return None
+    conditions = {str(condition): condition for condition in search.conditions}
+    return all_of([*conditions.values()]), used(search.points.body.statements)
+
+
+class _BlockSearch:
+    """The points of a block, and under which conditions they do what they do."""
+
+    def __init__(
+        self,
+        points: kc.For,
+        base: kc.Expression,
+        count: kc.Operand,
+        local: Collection[Name],
+    ) -> None:
+        self.points = points
+        self.base = base
+        self.end = base + count
+        self.local = local
+        self.conditions: list[kc.Expression] = []
+
+    def decide_branch(self, k: CodeBuilder) -> bool:
+        """Take the side of a branch on the position that most blocks take; whether
+        another branch may be decided as well, which is not so of two ranges."""
+        finder = SplitFinder(self.points, k)
+        finder.conditions.indices.local.update(self.local)
+        found = finder.branch()
+        if found is None:
+            return False
+        self.conditions += finder.conditions.assumptions
+        if found.where.single:
+            self.be_beside(found.where)
+            self.put(found.outside(self.points))
+            return True
+        self.be_within(found.where)
+        self.put(found.inside(self.points))
+        return False
+
+    def decide_comparisons(self) -> None:
+        """Make constants of conditions that one position decides."""
+        conditions = PositionConditions(self.points)
+        conditions.indices.local.update(self.local)
+        made: list[kc.Statement] = []
+        for statement in self.points.body.statements:
+            match statement:
+                case kc.Declare(
+                    kc.Variable(_, kc.TRUTH) as variable, kc.Expression() as exp
+                ):
+                    for truth in (True, False):
+                        ranges = conditions.ranges(exp, truth)
+                        if ranges and len(ranges) == 1 and ranges[0].single:
+                            self.be_beside(ranges[0])
+                            constant = kc.Literal(not truth, kc.TRUTH)
+                            statement = kc.Declare(variable, constant)
+            made.append(statement)
+        self.conditions += conditions.assumptions
+        self.put(tuple(made))
+
+    def straighten(self) -> None:
+        """Take indices that wrap around as affine ones."""
+        search = PositionIndices(self.points)
+        search.local.update(self.local)
+        straight = tuple(map(search.within, self.points.body.statements))
+        if search.limits:
+            self.be_within(straight_range(search))
+            self.put(straight)
+
+    def be_within(self, where: PositionRange) -> None:
+        self.conditions += where.uniform
+        self.conditions += (low <= self.base for low in where.lows)
+        self.conditions += (self.end <= high for high in where.highs)
+
+    def be_beside(self, where: PositionRange) -> None:
+        before = [self.end <= low for low in where.lows]
+        self.conditions.append(
+            any_of([*before, *(self.base >= high for high in where.highs)])
+        )
+
+    def put(self, body: tuple[kc.Statement, ...]) -> None:
+        self.points = replace(self.points, body=kc.Block(body))
+
+
+def split_block_by_loads(
+    loop: kc.For, context: CodeContext
+) -> tuple[kc.Statement, ...] | None:
+    """The same of a block with points, also by what is loaded for all of them."""
+    *loads, block = rewritten(hoist_loads, loop, context) or (loop,)
+    made = rewritten(split_block, block, context)
+    return None if made is None else (*loads, *made)
+
+
+def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:
+    """What is added to the variable of a block that counts from zero."""
+    exp, start = declared.init, block.start
+    if not isinstance(start, kc.Literal) or start.value != 0:
+        return None
+    if not isinstance(exp, kc.Binary) or exp.symbol != "+":
+        return None
+    return exp.left if exp.right == block.variable else None

@@ -1,0 +1,72 @@
+"""Scans and sums whose elements depend on their position: guards of the first and the
+last elements, neighbours by rotation, ranges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+
+PROGRAMS = {
+    "first element": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  scan i32.max i32.lowest (tabulate n (\\i -> if i == 0 then 3 else xs[i] - xs[i - 1]))""",
+    "last element": """
+entry main [n] (xs: [n]i32): [n]i32 =
+  scan (+) 0 (tabulate n (\\i -> if i + 1 < n then xs[i + 1] - xs[i] else -7))""",
+    "an element in the middle": """
+entry main [n] (xs: [n]i32): ([n]i32, i32) =
+  let ys = tabulate n (\\i -> if i != n / 2 then xs[i] else 1000)
+  in (scan (+) 0 ys, i32.sum ys)""",
+    "neighbours by rotation": """
+entry main [n] (xs: [n]i32): ([n]i32, i32) =
+  let ys = map3 (\\a b c -> a * b - c) (rotate 1 xs) xs (rotate (-3) xs)
+  in (scan (+) 0 ys, i32.sum ys)""",
+    "starts of runs": """
+entry main [n] (xs: [n]i32): [n]i64 =
+  scan i64.max 0 (tabulate n (\\i -> if i == 0 || xs[i] != xs[i - 1] then i else 0))""",
+    "two ranges": """
+entry main [n] (xs: [n]i32): ([n]i32, i32) =
+  let ys = tabulate n (\\i -> (if i < n / 3 then xs[i] * 2 else xs[n - 1 - i])
+                            + (if i >= n / 2 then xs[i - n / 2] else 0))
+  in (scan (+) 0 ys, i32.sum ys)""",
+    "products that do not commute": """
+entry main [n] (xs: [n]i32): [n](i32, i32) =
+  scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
+       (tabulate n (\\i -> if i == 0 then (1, 5) else (xs[i], xs[i - 1])))""",
+}
+SIZES = (0, 1, 2, 15, 16, 17, 64, 65, 1000, 5003)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
+    program = minifut.compile(PROGRAMS[name], schedule=schedule)
+    oracle = minifut.compile(PROGRAMS[name], backend="interpreter")
+    random = np.random.default_rng(0)
+    for n in SIZES:
+        xs = random.integers(-3, 4, n, dtype=np.int32)
+        given, wanted = program.main(xs), oracle.main(xs)
+        for a, b in zip(_arrays(given), _arrays(wanted), strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", ["first element", "starts of runs"])
+def test_several_chunks(name: str) -> None:
+    program = minifut.compile(PROGRAMS[name], schedule="cpu")
+    xs = np.random.default_rng(0).integers(-3, 4, 200_001, dtype=np.int32)
+    if name == "first element":
+        wanted = np.maximum.accumulate(np.concatenate([[3], np.diff(xs)]))
+    else:
+        starts = np.concatenate([[True], xs[1:] != xs[:-1]])
+        wanted = np.maximum.accumulate(np.where(starts, np.arange(len(xs)), 0))
+    np.testing.assert_array_equal(program.main(xs), wanted)
+
+
+def _arrays(result: object) -> list:
+    if isinstance(result, tuple):
+        return [array for part in result for array in _arrays(part)]
+    return [np.asarray(result)]
