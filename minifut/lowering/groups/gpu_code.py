@@ -25,7 +25,7 @@ from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.groups.gpu_hist import lower_seghist
 from minifut.lowering.groups.gpu_reductions import lower_segred, lower_segscan
 from minifut.lowering.index_functions import Array
-from minifut.lowering.segmap.points import write_if_inside
+from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile, move

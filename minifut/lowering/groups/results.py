@@ -21,6 +21,7 @@ from minifut.ir.types import ArrayType
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap import points as segmap
+from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 from minifut.lowering.threads.register_tiles import RegisterTile
 
@@ -106,7 +107,7 @@ def write_result(
                 k.write(output, at, value)
         case kernels.WriteReturns(_, _, writes):
             for where, atom in writes:
-                segmap.write_if_inside(k, output, where, atom)
+                write_if_inside(k, output, where, atom)
         case kernels.TileReturns(_, tile) | kernels.RegTileReturns(_, tile):
             write_tile(k, output, k.atom(tile), tile_extents(k, result, at))
 

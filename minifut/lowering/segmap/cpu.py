@@ -81,6 +81,17 @@ class Clamped:
     work: Callable[[KernelBuilder, Indices], list[kc.Expression]]
 
 
+@immutable
+class Collected:
+    """`emit` makes the loop over points with given outer indices, from the first to
+    before the last."""
+
+    emit: Callable[[KernelBuilder, Indices, kc.Expression, kc.Expression], None]
+
+
+ChunkCode: TypeAlias = Phases | Clamped | Collected
+
+
 def launch_nest(
     host: HostBuilder,
     base: str,
@@ -90,7 +101,7 @@ def launch_nest(
     expensive: bool,
     parallel: bool,
     fresh: bool = False,
-    phases: Phases | Clamped | None = None,
+    phases: ChunkCode | None = None,
 ) -> None:
     """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
     only where a check fails. `expensive`: points are
@@ -161,7 +172,7 @@ def rows(
     stop: kc.Variable,
     visit: VisitIndices,
     kind: PointKind,
-    phases: Phases | Clamped | None,
+    phases: ChunkCode | None,
 ) -> None:
     """The points from `at` up to `stop`, row by row."""
     width = k.named(k.size_value(shape[-1]), "width")
@@ -189,11 +200,14 @@ def points(
     at: Indices,
     visit: VisitIndices,
     kind: PointKind,
-    phases: Phases | Clamped | None = None,
+    phases: ChunkCode | None = None,
 ) -> None:
     """The points of a chunk: the interior of a stencil apart from its border, if none
     of its points can fail; else in phases, if their checks can be tested first, by
     blocks whose inputs are in the cache when they are read again."""
+    if isinstance(phases, Collected):
+        phases.emit(k, at[:-1], start, stop)
+        return
     with k.nested() as body:
         visit(k, at)
     block = kc.Block(tuple(body))

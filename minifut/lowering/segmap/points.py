@@ -24,8 +24,10 @@ from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.segmap.clamped_indices import ClampedIndices, clamp_indices
-from minifut.lowering.segmap.cpu import Clamped, Phases
+from minifut.lowering.segmap.collected_writes import collect_writes, collected
+from minifut.lowering.segmap.cpu import ChunkCode, Clamped, Phases
 from minifut.lowering.segmap.time_steps import lower_steps
+from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, NotInKernel
 from minifut.names import Name
@@ -87,9 +89,12 @@ def lower(
 
 def phases_of(
     host: HostBuilder, operation: kernels.SegMap, outputs: list[Array]
-) -> Phases | Clamped | None:
-    """What does the work of a point without its checks, which are tested after or
-    before; None if that is done point by point."""
+) -> ChunkCode | None:
+    """What does the work of points in several loops: without checks, which are tested
+    after or before, or writes after the rest; None if that is done point by point."""
+    writes = collect_writes(operation, host)
+    if isinstance(writes, tuple):
+        return collected(operation, outputs, writes)
     indices = operation.space.indices
     read = {a.memory for n in free_names(operation.body) if (a := _array(host, n))}
     fresh = read.isdisjoint(output.memory for output in outputs)
@@ -257,22 +262,3 @@ def finish_point(
             case kernels.WriteReturns(_, _, writes):
                 for where, value in writes:
                     write_if_inside(k, output, where, value)
-
-
-def write_if_inside(
-    k: KernelBuilder,
-    output: Array,
-    where: tuple[core.Atom, ...],
-    value: core.Atom,
-) -> None:
-    """`output[where] = value`, unless an index is out of bounds."""
-    inside: kc.Expression | None = None
-    places: list[kc.Expression] = []
-    for atom, size in zip(where, output.shape, strict=False):
-        index = k.named(kc.Cast(k.scalar(atom), kc.LONG), "place")
-        places.append(index)
-        test = kc.Binary("&&", index >= 0, index < k.size_value(size), kc.TRUTH)
-        inside = test if inside is None else kc.Binary("&&", inside, test, kc.TRUTH)
-    assert inside is not None
-    with k.branch(inside):
-        k.write(output, tuple(places), k.atom(value))

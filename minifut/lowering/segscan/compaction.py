@@ -1,12 +1,11 @@
-"""A range of points that are partitioned stably (`stable_partition`), by blocks:
+"""A range of points that are partitioned stably (`stable_partition`), by blocks of
+`packed_points`:
 
     for l < 256: marks[l] = the bit of the point's stream; values[l] = what it writes
     for each stream:
-        for l < 256 by 8: order[count..] = numbers of the points with that bit, packed
         for p < count: result[first + p] = values[order[p]]
 
-The first loop is made vectors of; the others have no branch that depends on data, and
-write each stream to memory in order. Scanned values are known between blocks only.
+Each stream is written to memory in order. Scanned values are known between blocks only.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Any
 from minifut.ir.kernels import SegMap, WriteReturns
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
-from minifut.ir.types import U8, U64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.split_block import split_block_by_loads
+from minifut.lowering.cpu.packed_points import BLOCK, PackedPoints
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -29,13 +28,6 @@ from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.choices import returned_values
 from minifut.lowering.segscan.stable_partition import ChosenValues, StablePartition
 from minifut.lowering.threads.builder import KernelBuilder
-
-BLOCK = 256
-"""points whose numbers fit a byte"""
-WORD = kc.VectorType(U64)
-BYTES = kc.VectorType(U8, 8)
-ONES = 0x0101010101010101
-NUMBERS = 0x0706050403020100
 
 
 @immutable
@@ -51,8 +43,7 @@ class Compaction:
     def range(self, place: ScannedRange) -> None:
         """Partition the points of a range, and go on with the scans."""
         k, plan = self.k, self.plan
-        marks = k.private_memory(U8, BLOCK, "marks")
-        order = k.private_memory(U8, BLOCK + 8, "order")
+        packed = PackedPoints.of(k)
         results = self.operation.body.result
         written = [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
         values = {
@@ -65,13 +56,13 @@ class Compaction:
             length = k.declare(
                 "length", smaller(last - block, kc.Literal(BLOCK, kc.LONG))
             )
-            self.mark(block, length, marks, values)
+            self.mark(block, length, packed, values)
             grown: list[kc.Expression] = [
                 kc.Literal(0, kc.LONG) for _ in self.accumulators.all_places
             ]
             self.bind_before(block)
             for number, stream in enumerate(plan.streams):
-                count = self.collect(marks, order, number, length)
+                count = packed.collect(number, length)
                 for at, increment in enumerate(stream.increments):
                     grown[at] = grown[at] + count if increment else grown[at]
                 together: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]] = {}
@@ -81,7 +72,7 @@ class Compaction:
                         pairs = together.setdefault((where, output.shape[0]), [])
                         pairs.append((output, values[value]))
                 for (where, size), pairs in together.items():
-                    self.write((where, size), order, count, pairs)
+                    self.write((where, size), packed, count, pairs)
             for running, more in zip(self.accumulators.all_places, grown, strict=True):
                 assert isinstance(running, kc.Variable)
                 k.assign(running, running + kc.Cast(more, running.type))
@@ -90,7 +81,7 @@ class Compaction:
         self,
         block: kc.Variable,
         length: kc.Expression,
-        marks: kc.Memory,
+        packed: PackedPoints,
         values: dict[Any, kc.Memory],
     ) -> None:
         """Store which stream each point of a block belongs to, and what it writes."""
@@ -106,14 +97,12 @@ class Compaction:
             for bound, value in zip(operation.seen[count:], passed, strict=False):
                 k.bind(bound.name, k.atom(value))
             k.statements_of(self.plan.at_point)
-            k.store(marks, lane, kc.Cast(self.mark_of(), kc.VectorType(U8)))
+            packed.mark(lane, self.mark_of())
             for stored, memory in values.items():
                 k.store(memory, lane, k.scalar(stored))
         split = partial(split_block_by_loads, context=CodeContext(k))
         k.statements.extend(change_loops(tuple(points), split))
-        up = (length + 7) // 8 * 8
-        with k.loop("l", up, length) as lane:
-            k.store(marks, lane, kc.Literal(0, kc.VectorType(U8)))
+        packed.end(length)
 
     def mark_of(self) -> kc.Expression:
         """The bit of the stream of the current point, 0 if it is in none. Of a choice
@@ -147,26 +136,10 @@ class Compaction:
             k.bind(bound.name, k.declare("before", kc.Cast(running, kc.LONG)))
         k.bind_index(self.operation.space.indices[0], block - 1)
 
-    def collect(
-        self, marks: kc.Memory, order: kc.Memory, number: int, length: kc.Expression
-    ) -> kc.Variable:
-        """Pack the numbers of the points of a stream; gives how many there are."""
-        k = self.k
-        count = k.declare("count", kc.Literal(0, kc.LONG))
-        with k.loop("l", length, 0, 8) as lane:
-            loaded = kc.Call("as_ulong", (k.load(marks, lane, 8),), WORD)
-            bits = k.declare("bits", (loaded >> number) & ONES)
-            numbers = kc.Cast(lane, WORD) * ONES + NUMBERS
-            packed = kc.Call("minifut_pack_bytes", (numbers, bits), WORD)
-            k.store(order, count, kc.Call("as_uchar8", (packed,), BYTES))
-            more = kc.Cast(kc.Call("popcount", (bits,), WORD), kc.LONG)
-            k.assign(count, count + more)
-        return count
-
     def write(
         self,
         target: tuple[Size, Size],
-        order: kc.Memory,
+        packed: PackedPoints,
         count: kc.Variable,
         pairs: list[tuple[Array, kc.Memory]],
     ) -> None:
@@ -177,7 +150,7 @@ class Compaction:
         low = kc.Select(first < 0, 0 - first, kc.Literal(0, kc.LONG), kc.LONG)
         high = smaller(size - first, count)
         with k.loop("p", high, low) as p:
-            lane = k.declare("lane", kc.Cast(k.load(order, p), kc.LONG))
+            lane = packed.lane(p)
             at = k.declare("at", first + p)
             for output, memory in pairs:
                 k.write(output, (at,), k.load(memory, lane))
