@@ -165,14 +165,20 @@ class TimeSteps:
 class SegMap:
     """`types`: the type per point of each result. A map over one dimension of the grid
     may see a scan over the same points: `seen` are in its body the scanned values at
-    the point, the mapped ones, and the totals, scanned values of the last point. One
+    the point, the mapped ones, and the totals, scanned values of the last point;
+    `before`, if any, the scanned values at the point before, neutral at the first. One
     of the grid with one result may be applied several times (`steps`)."""
 
     printed = (
-        "segmap {level} {space}<? seeing{seen} of {scan}><? for {steps}>"
-        " -> {types} {body}"
+        "segmap {level} {space}<? seeing{seen} of {scan}><? after{before}>"
+        "<? for {steps}> -> {types} {body}"
     )
-    binds: ClassVar = {"space": ("body",), "scan": (), "seen": ("body",)}
+    binds: ClassVar = {
+        "space": ("body",),
+        "scan": (),
+        "seen": ("body",),
+        "before": ("body",),
+    }
     level: Level
     space: SegSpace
     body: KernelBody
@@ -180,6 +186,7 @@ class SegMap:
     seen: tuple[Param, ...] = ()
     scan: SegScan | None = None
     steps: TimeSteps | None = None
+    before: tuple[Param, ...] = ()
 
     @property
     def totals(self) -> tuple[Param, ...]:

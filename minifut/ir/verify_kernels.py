@@ -21,6 +21,8 @@ def segmented(v: Verifier, exp: Any) -> None:
         scanned = sum(len(operator.neutral) for operator in exp.scan.operators)
         wanted = (*exp.scan.types, *exp.scan.types[:scanned])
         v.same_types(wanted, [p.type for p in exp.seen], "the map sees")
+        preceding = wanted[:scanned] if exp.before else ()
+        v.same_types(preceding, [p.type for p in exp.before], "the map sees before")
     if isinstance(exp, kernels.SegMap) and exp.steps is not None:
         (element,) = exp.types
         before = v.array(exp.steps.array)
@@ -40,7 +42,8 @@ def segmented(v: Verifier, exp: Any) -> None:
     v.levels.append(exp.level)
     for index in exp.space.indices:
         v.bind_name(index, I64)
-    added = v.bind(getattr(exp, "seen", ())) + v.kernel_body(exp.body)
+    seen = (*getattr(exp, "seen", ()), *getattr(exp, "before", ()))
+    added = v.bind(seen) + v.kernel_body(exp.body)
     for result, type_ in zip(exp.body.result, exp.types, strict=True):
         _kernel_result(v, result, type_)
     v.unbind([*added, *exp.space.indices])

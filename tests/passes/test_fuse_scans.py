@@ -1,4 +1,4 @@
-"""Scans and sums within the maps that scatter by them: meaning, and what is left."""
+"""Scans and sums within the maps that read them: meaning, and what is left."""
 
 from __future__ import annotations
 
@@ -62,6 +62,37 @@ def main [n] (xs: [n]i64) =
   let ends = scan (+) 0 (map (\\x -> i64.bool (x % 5 == 0)) xs)
   let places = map2 (\\e x -> if x % 5 == 0 then e - 1 else -1) ends xs
   in scatter (replicate n 0) places sums""",
+    "means up to each": """
+def main [n] (xs: [n]i64) =
+  map2 (\\s i -> s / (i + 1)) (scan (+) 0 xs) (iota n)""",
+    "above all before": """
+def main [n] (xs: [n]i64) =
+  let most = scan i64.max i64.lowest xs
+  in map (\\i -> i == 0 || xs[i] > most[i - 1]) (iota n)""",
+    "the greatest before, and the mapped element": """
+def main [n] (xs: [n]i64) =
+  let ys = map (\\x -> x * x % 17) xs
+  let most = scan i64.max 0 ys
+  in map (\\i -> if i > 0 then (most[i - 1], ys[i] < most[i]) else (-1, false)) (iota n)
+     |> unzip""",
+    "linear functions": """
+def main [n] (xs: [n]i64) =
+  let after (a, b) (c, d) = (a * c, b * c + d)
+  let (_, ys) = scan after (1, 0) (map (\\x -> (x % 3, x)) xs) |> unzip
+  in map2 (\\y x -> y - x) ys xs""",
+    "parts of the sum": """
+def main [n] (xs: [n]i64) =
+  let s = scan (+) 0 (map (\\x -> x & 7) xs)
+  in map (\\x -> 1000 * x - 7 * s[n - 1]) s""",
+    "returned with its differences": """
+def main [n] (xs: [n]i64) =
+  let s = scan (+) 0 xs
+  in (s, map (\\i -> if i == 0 then s[i] else s[i] - s[i - 1]) (iota n))""",
+    "depth of brackets": """
+def main [n] (xs: [n]i64) =
+  let opens x = x & 1 == 0
+  let depth = scan (+) 0 (map (\\x -> if opens x then 1 else -1) xs)
+  in map2 (\\d x -> if opens x then d else d + 1) depth xs""",
 }
 """programs of which no scan stays behind"""
 
@@ -76,6 +107,14 @@ def main [n] (xs: [n]i64) =
   let ends = scan (+) 0 (map (& 1) xs)
   let places = map2 (\\e x -> if x & 1 == 1 then e - 1 else -1) ends xs
   in (ends, scatter (copy xs) places xs)""",
+    "at the second to last point before": """
+def main [n] (xs: [n]i64) =
+  let s = scan (+) 0 xs
+  in map (\\i -> if i < 2 then s[i] else s[i] - s[i - 2]) (iota n)""",
+    "of elements at loaded places": """
+def main [n] (xs: [n]i64) =
+  let s = scan (+) 0 (map (\\x -> if n > 0 then xs[x % n] else 0) xs)
+  in map2 (-) s xs""",
     "a scan of a scan": """
 def main [n] (xs: [n]i64) =
   let ends = scan (+) 0 (scan i64.max 0 (map (& 1) xs))

@@ -180,6 +180,8 @@ def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:
         neutral = [atom for o in exp.scan.operators for atom in f.atoms(o.neutral)]
         for total, all_, none in zip(exp.totals, scanned, neutral, strict=False):
             f.values[total.name] = all_[-1].item() if len(all_) else none
+        for before, all_, none in zip(exp.before, scanned, neutral, strict=False):
+            seen[before.name] = np.concatenate(([none], all_[:-1])).astype(all_.dtype)
     points = space_points(f, exp.space, exp.body, exp.types, seen)
     results: list[Any] = []
     if not isinstance(exp, kernels.SegMap):

@@ -267,7 +267,9 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
                         left = before;
                         right = as_int4(as_uint4(left) + as_uint4(right));
                 }
-                *(__global loose_int4 *)(ys + at) = right;
+                {
+                        *(__global loose_int4 *)(ys + at) = right;
+                }
                 before = ((int4)(right.s3));
         }
         if (0L < whole) {
@@ -295,6 +297,7 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.visit(at)
             vectorised.prefix()
             vectorised.combine(before)
+            vectorised.enter(before)
             vectorised.save(at, stored)
             vectorised.replace(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):

@@ -32,8 +32,9 @@ OperatorCode: TypeAlias = tuple[kc.Statement, ...]
 @dataclass(frozen=True, slots=True, eq=False)
 class PointCode:
     """The parts of one step of a fold or scan: the body, which leaves the operands of
-    the point `index` in `right`; the operator, `right = left op right`, with its
-    neutral values; and the statements that use the result, which is in `right`."""
+    the point `index` in `right`, and what else it maps in `passed`; the operator,
+    `right = left op right`, with its neutral values; and the statements that use the
+    results, which are in `right`, those of the point before in `before`."""
 
     index: kc.Variable
     left: tuple[kc.Variable, ...]
@@ -42,6 +43,8 @@ class PointCode:
     body: tuple[kc.Statement, ...]
     operator: OperatorCode
     saved: tuple[kc.Statement, ...] = ()
+    passed: tuple[kc.Variable, ...] = ()
+    before: tuple[kc.Variable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +82,9 @@ class VectorCode:
         self.left = [self._wide(v) for v in code.left]
         self.right = [self._wide(v) for v in code.right]
         self.neutral = [self.lanes.broadcast(value) for value in code.neutral]
-        for variable in (*self.left, *self.right):
+        self.before = [self._wide(v) for v in code.before]
+        passed = [self._wide(v) for v in code.passed]
+        for variable in (*self.left, *self.right, *self.before, *passed):
             self.k.emit(kc.Declare(variable))
 
     def _wide(self, variable: kc.Variable) -> kc.Variable:
@@ -111,30 +116,45 @@ class VectorCode:
     def visit(self, at: kc.Expression, step: kc.Operand = 1) -> None:
         """`right` becomes the operands of points: `at` in the first lane, `step` from
         lane to lane. A branch on the position is tested once for neighbouring ones."""
-        body = self.code.body
-        found = self._decided(at) if step == 1 else None
-        if found is None:
-            with self.k.scope():
-                self._vectorised(body, (at, step))
-            return
-        whole, within = found
-        with self.k.branch(whole):
-            self._vectorised(within, (at, step))
-        with self.k.otherwise():
-            self._vectorised(body, (at, step))
+        self._at_points(self.code.body, (at, step))
 
-    def _decided(
-        self, at: kc.Expression
-    ) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
-        one, body = kc.Literal(1, kc.LONG), kc.Block(self.code.body)
-        points = kc.For(self.code.index, at, at + self.width, one, body)
-        return decided_in_block(points, at, self.width, self.k)
+    def enter(self, before: Sequence[kc.Expression]) -> None:
+        """`before` becomes the results of the point before each, with these, the same
+        in all lanes, before the first lane."""
+        for place, first, right in zip(self.before, before, self.right, strict=False):
+            self.k.assign(place, self._moved_up(1, first, right))
 
     def save(
         self, at: kc.Expression, change: Callable[[kc.Statement], kc.Statement]
     ) -> None:
         """The statements that use the result, each as transformed by `change`."""
-        self._vectorised(self.code.saved, (at, 1), change)
+        self._at_points(self.code.saved, (at, 1), change)
+
+    def _at_points(
+        self,
+        statements: tuple[kc.Statement, ...],
+        at: Affine,
+        change: Callable[[kc.Statement], kc.Statement] | None = None,
+    ) -> None:
+        """Statements of points, with what depends on the position tested once for
+        neighbouring ones."""
+        found = self._decided(statements, at[0]) if at[1] == 1 else None
+        if found is None:
+            with self.k.scope():
+                self._vectorised(statements, at, change)
+            return
+        whole, within = found
+        with self.k.branch(whole):
+            self._vectorised(within, at, change)
+        with self.k.otherwise():
+            self._vectorised(statements, at, change)
+
+    def _decided(
+        self, statements: tuple[kc.Statement, ...], at: kc.Expression
+    ) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
+        one, body = kc.Literal(1, kc.LONG), kc.Block(statements)
+        points = kc.For(self.code.index, at, at + self.width, one, body)
+        return decided_in_block(points, at, self.width, self.k)
 
     def combine(
         self, left: Sequence[kc.Expression], operator: OperatorCode | None = None
@@ -152,10 +172,15 @@ class VectorCode:
         while distance < self.width:
             moved: list[kc.Expression] = []
             for neutral, right in zip(self.neutral, self.right, strict=True):
-                name = move_up(distance, self.width, lane_bits(right.type))
-                moved.append(kc.Call(name, (neutral, right), right.type))
+                moved.append(self._moved_up(distance, neutral, right))
             self.combine(moved)
             distance *= 2
+
+    def _moved_up(
+        self, distance: int, entering: kc.Expression, right: kc.Variable
+    ) -> kc.Expression:
+        name = move_up(distance, self.width, lane_bits(right.type))
+        return kc.Call(name, (entering, right), right.type)
 
     def replace(
         self, places: Sequence[kc.Variable], values: Sequence[kc.Expression]
@@ -171,6 +196,6 @@ class VectorCode:
         change: Callable[[kc.Statement], kc.Statement] | None = None,
     ) -> None:
         code = self.code
-        running = (*code.left, *code.right)
+        running = (*code.left, *code.right, *code.passed, *code.before)
         made = vectorise(self.k, statements, code.index, at, self.width, running)
         self.k.statements.extend(map(change, made) if change else made)

@@ -30,7 +30,7 @@ from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
-from minifut.passes.fuse_scans import needed_for
+from minifut.passes.scan_of_map import needed_for
 from minifut.rewrite.rule import Declined, decision
 
 

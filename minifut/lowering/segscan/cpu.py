@@ -23,10 +23,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minifut.ir.core import Index, Param, Stm
+from minifut.analysis.cheap_elements import reads_loaded_places
+from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
-from minifut.ir.traverse import free_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.lowering.cpu.partition import (
@@ -64,9 +64,8 @@ from minifut.lowering.segscan.chained_scan import (
     ScanRange,
     chained_scan,
 )
-from minifut.lowering.segscan.vector_scan import vector_scan
+from minifut.lowering.segscan.vector_scan import stored, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, decision
 
 IN_CACHE = 32768
@@ -163,13 +162,8 @@ def scan_before_carry(reduction: Reduction, host: HostBuilder) -> bool | Decline
         like before, with
         xs[rest] => xs[i]
     """
-    loaded: set[Name] = set()
-    for statement in reduction.operation.body.statements:
-        exp = statement.exp
-        if isinstance(exp, Index) and loaded & free_names(exp):
-            return True
-        if isinstance(exp, Index) or loaded & free_names(exp):
-            loaded |= {p.name for p in statement.pattern}
+    if reads_loaded_places(reduction.operation.body.statements):
+        return True
     functions = calls_functions(reduction.operation.body)
     return functions or Declined("elements are read in order")
 
@@ -191,12 +185,13 @@ def scan_along(
     def scan_range(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
     ) -> None:
-        vector_scan(k, reduction, accumulators, place, scanned, total)
+        use = stored(place[0], scanned)
+        vector_scan(k, reduction, accumulators, place, use, total)
 
     def aggregate(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
     ) -> None:
-        vector_scan(k, without_maps, accumulators, place, [], None)
+        vector_scan(k, without_maps, accumulators, place, None, None)
 
     def combine(k: KernelBuilder, before: Accumulators, place: ScannedRange) -> None:
         segment, first, last = place

@@ -6,7 +6,8 @@ schedule.
         body(i, running)                         stores and scatters
 
 Neither operands nor scanned values are stored. Bodies that need the position among
-those before take one pass over memory (`chained_scan`); totals, two.
+those before take one pass over memory (`chained_scan`); totals, two. Points that write
+their own elements are vectors (`vector_scan`).
 """
 
 from __future__ import annotations
@@ -14,14 +15,16 @@ from __future__ import annotations
 from functools import partial
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns
+from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns, WriteReturns
 from minifut.ir.sizes import ONE
 from minifut.ir.traverse import free_names
+from minifut.ir.types import ScalarType
 from minifut.lowering.cpu.partition import partition
 from minifut.lowering.cpu.reduction import Reduction
+from minifut.lowering.cpu.vector_operators import PointUse, ScannedPoint
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
-from minifut.lowering.operators import Accumulators, returned
+from minifut.lowering.operators import Accumulators
 from minifut.lowering.segmap.points import finish_point, outputs_of
 from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.compaction import Compaction
@@ -31,6 +34,7 @@ from minifut.lowering.segscan.cpu import (
     scan_in_two_passes,
 )
 from minifut.lowering.segscan.stable_partition import StablePartition, partition_stably
+from minifut.lowering.segscan.vector_scan import scan_point, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
 
 
@@ -72,29 +76,57 @@ def _scan_range(
         last_chunk = (array.shape[0] - 1,)
         k.bind(bound.name, k.declare("total", k.read(array, last_chunk)))
 
+    use = _map_use(operation, outputs)
+
     def one_by_one() -> None:
         with k.loop("i", place[2], place[1]) as index:
-            operands = reduction.visit(k, place[0], index)
-            passed = returned(k, reduction.operation.body)[len(operands) :]
-            accumulators.combine(operands)
-            k.bind_index(operation.space.indices[0], index)
-            values = (*accumulators.all_places, *passed)
-            for bound, value in zip(operation.seen, values, strict=False):
-                k.bind(bound.name, value)
-            finish_point(k, body, outputs, (k.as_size(index),))
+            scan_point(k, reduction, accumulators, (place[0], index), use)
 
     points = k.size_value(operation.space.sizes[0])
-    if plan is None:
+    if plan is not None:
+        compaction = Compaction(k, plan, operation, outputs, accumulators)
+        if plan.most_points is None:
+            compaction.range(place)
+        else:
+            with k.branch(points <= plan.most_points):
+                compaction.range(place)
+            with k.otherwise():
+                one_by_one()
+    elif _writes_by_index(operation):
         one_by_one()
-    elif plan.most_points is None:
-        Compaction(k, plan, operation, outputs, accumulators).range(place)
     else:
-        with k.branch(points <= plan.most_points):
-            Compaction(k, plan, operation, outputs, accumulators).range(place)
-        with k.otherwise():
-            one_by_one()
+        (length,) = k.host.sizes(operation.space.sizes)
+        vector_scan(k, reduction, accumulators, place, use, length)
     places = dict(zip([p.name for p in totals], accumulators.all_places, strict=True))
     with k.branch(place[2].equals(points)):
         for result, output in zip(body.result, outputs, strict=True):
             if isinstance(result, TotalReturns):
                 k.write(output, (), places[result.value])
+
+
+def _writes_by_index(operation: SegMap) -> bool:
+    return any(isinstance(r, WriteReturns) for r in operation.body.result)
+
+
+def _map_use(operation: SegMap, outputs: list[Array]) -> PointUse:
+    """The map at a point of its scan."""
+    scan = operation.scan
+    assert scan is not None
+    count = len(operation.totals)
+
+    def emit(k: KernelBuilder, point: ScannedPoint) -> None:
+        index = k.bind_index(operation.space.indices[0], point.index)
+        values = (*point.scanned, *point.passed)
+        for bound, value in zip(operation.seen, values, strict=False):
+            k.bind(bound.name, value)
+        for bound, value in zip(operation.before, point.before, strict=True):
+            k.bind(bound.name, value)
+        finish_point(k, operation.body, outputs, (k.as_size(index),))
+
+    passed = tuple(t for t in scan.types[count:] if isinstance(t, ScalarType))
+    return PointUse(
+        emit,
+        sum(array.memory.element.bytes for array in outputs if array.rank),
+        passed,
+        bool(operation.before),
+    )

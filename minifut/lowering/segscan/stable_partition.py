@@ -133,6 +133,8 @@ def partition_stably(
             return Declined("it writes to arrays of several dimensions")
         wheres.append(where[0])
         values.append(value)
+    if operation.before:
+        return Declined("it reads what was scanned up to the point before")
     if not all(map(_adds, scan.operators)):
         return Declined("its scans are not of flags")
     found = tuple(wheres), tuple(values), BodyNames.of(operation, scan)

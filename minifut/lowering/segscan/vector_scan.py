@@ -3,7 +3,7 @@
     for i in range by 16:
         right = body(i .. i + 15)
         right = prefixes of right, then before op right
-        results[i .. i + 15] = right
+        results[i .. i + 15] = right            or what a map makes of it there
         before = the last lane of right in all lanes
 
 The loop-carried dependence is one operator and a broadcast for each vector, so the loop
@@ -22,13 +22,18 @@ from minifut.kernel_passes.context import rewritten_or_comment
 from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.folds import vectorise_scan
 from minifut.kernel_passes.vectorise.operators import Fold
-from minifut.lowering.cpu.reduction import Reduction, points_of_range
-from minifut.lowering.cpu.vector_operators import point_code, scalar_places
+from minifut.lowering.cpu.reduction import ReducedPoint, Reduction, points_of_range
+from minifut.lowering.cpu.vector_operators import (
+    PointUse,
+    ScannedPoint,
+    point_code,
+    scalar_places,
+)
 from minifut.lowering.index_functions import Array
-from minifut.lowering.operators import Accumulators
+from minifut.lowering.operators import Accumulators, returned
 from minifut.lowering.segmap.streaming import is_large
 from minifut.lowering.segscan.chained_scan import ScannedRange
-from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 
 
 def vector_scan(
@@ -36,27 +41,61 @@ def vector_scan(
     reduction: Reduction,
     accumulators: Accumulators,
     place: ScannedRange,
-    scanned: Sequence[Array | None],
+    use: PointUse | None,
     total: Size | None,
 ) -> None:
     """Scan the points of a segment from the first to before the last, with
     `accumulators` as carry-in; `total` is the number of points of all segments, if
-    results may be too large for the caches. Without places for results, only the
+    results may be too large for the caches. Without a use of the results, only the
     accumulators get theirs."""
     segment, first, last = place
 
     def in_vectors(unchecked: Reduction) -> None:
-        start = _scan_in_vectors(k, unchecked, accumulators, place, scanned, total)
+        start = _scan_in_vectors(k, unchecked, accumulators, place, use, total)
         one_by_one(unchecked, start)
 
     def one_by_one(reduction: Reduction, start: kc.Expression = first) -> None:
         with k.loop("i", last, start) as index:
-            accumulators.combine(reduction.visit(k, segment, index))
-            if scanned:
-                accumulators.save(scanned, (*segment, index))
+            scan_point(k, reduction, accumulators, (segment, index), use)
 
     points = points_of_range(k, segment, (first, last))
     reduction.in_phases(k, points, in_vectors, one_by_one)
+
+
+def scan_point(
+    k: KernelBuilder,
+    reduction: Reduction,
+    accumulators: Accumulators,
+    at: ReducedPoint,
+    use: PointUse | None,
+) -> None:
+    """Combine the accumulators with a point, and do there what is to be done."""
+    values = reduction.visit(k, *at)
+    before: list[kc.Expression] = []
+    passed: list[LoweredValue] = []
+    if use is not None and use.wants_before:
+        before += [k.declare("before", p) for p in scalar_places(accumulators)]
+    if use is not None and use.passed:
+        passed = returned(k, reduction.operation.body)[len(values) :]
+    accumulators.combine(values)
+    if use is not None:
+        use.emit(k, ScannedPoint(at[1], accumulators.all_places, passed, before))
+
+
+def stored(
+    segment: Sequence[kc.Expression], arrays: Sequence[Array | None]
+) -> PointUse | None:
+    """Store the scanned values in those arrays that there are."""
+    wanted = [array for array in arrays if array is not None]
+    if not wanted:
+        return None
+
+    def emit(k: KernelBuilder, point: ScannedPoint) -> None:
+        for array, value in zip(arrays, point.scanned, strict=True):
+            if array is not None:
+                k.write(array, (*segment, point.index), value)
+
+    return PointUse(emit, sum(array.memory.element.bytes for array in wanted))
 
 
 def _scan_in_vectors(
@@ -64,28 +103,21 @@ def _scan_in_vectors(
     reduction: Reduction,
     accumulators: Accumulators,
     place: ScannedRange,
-    scanned: Sequence[Array | None],
+    use: PointUse | None,
     total: Size | None,
 ) -> kc.Expression:
     """Scan whole vectors; gives the first point that is left."""
     segment, first, last = place
-
-    def save(index: kc.Expression, values: list[kc.Variable]) -> None:
-        for array, value in zip(scanned, values, strict=False):
-            if array is not None:
-                k.write(array, (*segment, index), value)
-
-    stored = [array for array in scanned if array is not None]
     begin = k.variable("start", kc.LONG)
     fold = Fold(
-        cache(lambda: point_code(k, reduction, segment, save)),
+        cache(lambda: point_code(k, reduction, segment, use)),
         tuple(scalar_places(accumulators)),
         first,
         last,
         begin,
         is_large=None
-        if total is None or not stored
-        else lambda: is_large(k, total, sum(a.memory.element.bytes for a in stored)),
+        if total is None or use is None or not use.bytes
+        else lambda: is_large(k, total, use.bytes),
     )
     vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
     if vectors is None:
