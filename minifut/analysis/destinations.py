@@ -5,16 +5,20 @@
     let ys = all with [1 :+ k] = xs             then has nothing to copy
 
 The slice must be of memory that nothing else has: a scratch array of the same body that
-nothing but updates has seen. And the update must be all that uses the result.
+nothing but updates has seen. And the update must be all that uses the result. The
+results of one kernel may become slices of one array, one behind the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 
-from minifut.ir.core import Atom, Scratch, Stm, Update
+from minifut.analysis.work import size_of
+from minifut.ir.core import Atom, Constant, DimSlice, Scratch, Stm, Update
 from minifut.ir.kernels import SegMap, WriteReturns
-from minifut.ir.traverse import free_names
+from minifut.ir.node import replace
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import atom_size, free_names
 from minifut.names import Name
 
 
@@ -38,16 +42,57 @@ def destinations(
         if first is None or uses[exp.value] != 1:
             continue
         family = _versions(statements, made, exp.array)
-        between = set().union(*free[first:last])
-        if family and max(made[name] for name in family) < first:
-            start = min(made[name] for name in family)
-            seen = set().union(*(
-                names for at, names in enumerate(free[start:last], start)
-                if not any(p.name in family for p in statements[at].pattern)
-            ))  # fmt: skip
-            if family.isdisjoint(between | seen):
-                found[exp.value] = statement
+        if not family:
+            continue
+        # updates by other results of the kernel
+        late = {made[name] for name in family if made[name] >= first}
+        beside = [statements[at] for at in late]
+        if not all(_is_beside(s, exp, statements, made, first) for s in beside):
+            continue
+        between = set().union(
+            *(free[at] for at in range(first, last) if at not in late)
+        )
+        start = min(made[name] for name in family)
+        seen = set().union(*(
+            names for at, names in enumerate(free[start:last], start)
+            if not any(p.name in family for p in statements[at].pattern)
+        ))  # fmt: skip
+        if family.isdisjoint(between | seen):
+            there = max((n for n in family if made[n] < first), key=made.__getitem__)
+            found[exp.value] = replace(statement, exp=replace(exp, array=there))
     return found
+
+
+def _is_beside(
+    other: Stm,
+    update: Update,
+    statements: tuple[Stm, ...],
+    made: dict[Name, int],
+    producer: int,
+) -> bool:
+    """Whether a statement updates another slice by a result of the same producer."""
+    exp = other.exp
+    if not isinstance(exp, Update) or not isinstance(exp.value, Name):
+        return False
+    if made.get(exp.value) != producer:
+        return False
+    ranges = [_rows(each, statements, made) for each in (exp, update)]
+    (low, first), (high, second) = [r or (None, None) for r in ranges]
+    if low is None or high is None or first is None or second is None:
+        return False
+    gaps = (high - (low + first)).as_constant, (low - (high + second)).as_constant
+    return any(gap is not None and gap >= 0 for gap in gaps)
+
+
+def _rows(
+    update: Update, statements: tuple[Stm, ...], made: dict[Name, int]
+) -> tuple[Size, Size] | None:
+    """The first row of an update, and how many there are, one after the other."""
+    match update.slice[0]:
+        case DimSlice(start, length, Constant(1)):
+            computed = size_of(statements[made[start]].exp) if start in made else None
+            return computed or atom_size(start), length
+    return None
 
 
 def _versions(

@@ -32,6 +32,7 @@ from minifut.passes.pipeline import (
     run_step,
     run_steps,
 )
+from minifut.passes.place_parts import place_parts
 from minifut.passes.place_results import place_results
 from minifut.passes.read_through import read_through
 from minifut.passes.recursion import loop_over_recursion
@@ -154,6 +155,11 @@ DROP_COVERED_FILLS = _on_kernels(
     drop_covered_fills,
     "leave arrays unfilled of which a map writes all elements",
 )
+PLACE_PARTS = _on_kernels(
+    "place-parts",
+    place_parts,
+    "write the parts of concatenations to where they are in them",
+)
 PLACE_RESULTS = _on_kernels(
     "place-results",
     place_results,
@@ -245,6 +251,8 @@ DEFAULT: tuple[Pass, ...] = (
     TILE,
     # when scatters are fused with all that they write
     DROP_COVERED_FILLS,
+    # before branches that make parts
+    PLACE_PARTS,
     # after all versions were made
     PLACE_RESULTS,
     # what flattening left inside threads

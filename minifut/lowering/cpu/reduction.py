@@ -28,6 +28,7 @@ from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.lowering.cpu.partition import GROUPS_PER_CORE, SMALLEST_CHUNK
 from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import (
     Accumulators,
@@ -284,9 +285,11 @@ def mapped_array(
     bound: Param,
     transposed: bool,
 ) -> Array:
-    """Memory for a result over the whole space; with its last two dimensions exchanged
-    in memory if `transposed`."""
+    """Memory for a result over the whole space: the slice that it is to become, if it
+    is not `transposed`; then its last two dimensions are exchanged in memory."""
     row = host.shape(type_)
+    if not transposed and (made_there := destination(host, bound)) is not None:
+        return made_there
     if not transposed or bound.name in host.facts.layouts.made:
         return host.allocate_result(bound, element_of(type_), (*sizes, *row))
     last = len(sizes) - 1

@@ -25,7 +25,7 @@ from minifut.lowering.cpu.packed_points import BLOCK, KINDS, PackedPoints
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
-from minifut.lowering.segmap.cpu import Collected, Indices
+from minifut.lowering.segmap.cpu import CollectedPoints, Indices
 from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
@@ -138,7 +138,7 @@ def _taken(
 
 def collected(
     operation: SegMap, outputs: list[Array], writes: tuple[FlaggedWrites, ...]
-) -> Collected:
+) -> CollectedPoints:
     """The loop over the points of a chunk."""
     body, indices = operation.body, operation.space.indices
     conditions = {each.condition for each in writes}
@@ -169,7 +169,7 @@ def collected(
                         for where, value in result.writes:
                             write_if_inside(k, outputs[number], where, value)
 
-    return Collected(emit)
+    return CollectedPoints(emit)
 
 
 def _mark_of(k: KernelBuilder, writes: tuple[FlaggedWrites, ...]) -> kc.Expression:

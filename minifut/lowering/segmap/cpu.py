@@ -82,14 +82,14 @@ class Clamped:
 
 
 @immutable
-class Collected:
+class CollectedPoints:
     """`emit` makes the loop over points with given outer indices, from the first to
     before the last."""
 
     emit: Callable[[KernelBuilder, Indices, kc.Expression, kc.Expression], None]
 
 
-ChunkCode: TypeAlias = Phases | Clamped | Collected
+ChunkCode: TypeAlias = Phases | Clamped | CollectedPoints
 
 
 def launch_nest(
@@ -205,7 +205,7 @@ def points(
     """The points of a chunk: the interior of a stencil apart from its border, if none
     of its points can fail; else in phases, if their checks can be tested first, by
     blocks whose inputs are in the cache when they are read again."""
-    if isinstance(phases, Collected):
+    if isinstance(phases, CollectedPoints):
         phases.emit(k, at[:-1], start, stop)
         return
     with k.nested() as body:
