@@ -38,6 +38,7 @@ from minifut.kernel_passes.vectorise.permutations import (
     load_partners,
     shifted_numbers,
 )
+from minifut.kernel_passes.vectorise.positions_as_floats import positions_as_floats
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.strides import load_strided
 from minifut.kernel_passes.vectorise.varying import varies
@@ -111,7 +112,14 @@ class ExpressionVectoriser(VectorOperations):
                     dividend = affine(operands[0], self.affine, self.varying)
                     if dividend and dividend[1] == 1 and not self.varies(operands[1]):
                         return by_steps(self, operator, dividend[0], operands[1])
-                return self.operation(operator, [self.vectorise(o) for o in operands])
+                made = self.operation(operator, [self.vectorise(o) for o in operands])
+                if operator.name == "convert":
+                    position = affine(operands[0], self.affine, self.varying)
+                    floats = position and positions_as_floats(
+                        self, operator, position, made
+                    )
+                    return floats or made
+                return made
             case kc.Cast(operand, type_):
                 return self.cast(
                     self.vectorise(operand), operand.type.scalar, type_.scalar

@@ -13,8 +13,10 @@ from dataclasses import replace
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.split_block import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -91,7 +93,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
     """
     if not fold.commutes:
         return Declined("the operator does not commute")
-    if fold.plain and not reads_whole_vectors(fold.code()):
+    if fold.plain and not reads_whole_vectors(away_from_ends(fold, context.k)):
         return Declined(GATHERED_BY_THE_DEVICE)
     k, many = context.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
 
@@ -127,6 +129,15 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         k.assign(fold.start, whole)
 
     return folded(fold, context, make)
+
+
+def away_from_ends(fold: Fold, k: CodeBuilder) -> PointCode:
+    """The code of most points: without what only the first or the last ones do."""
+    code = fold.code()
+    one, body = kc.Literal(1, kc.LONG), kc.Block(code.body)
+    points = kc.For(code.index, fold.first, fold.last, one, body)
+    decided = decided_in_block(points, fold.first, 1, k)
+    return replace(code, body=decided[1]) if decided else code
 
 
 def reads_whole_vectors(code: PointCode) -> bool:

@@ -31,6 +31,14 @@ entry main [n] (xs: [n]i32): ([n]i32, i32) =
   let ys = tabulate n (\\i -> (if i < n / 3 then xs[i] * 2 else xs[n - 1 - i])
                             + (if i >= n / 2 then xs[i - n / 2] else 0))
   in (scan (+) 0 ys, i32.sum ys)""",
+    "positions as floats": """
+entry main [n] (xs: [n]i32): ([n]f32, [n]f64, f32) =
+  let at c i x = f32.i64 (c + 3 * i) * f32.i32 x
+  let far = map2 (at 1073741700) (iota n) xs
+  let farther i x = f64.i64 (1073741900 - i) + f64.i32 x
+  in (scan f32.max (-f32.inf) far,
+      scan f64.min f64.inf (map2 farther (iota n) xs),
+      f32.maximum (map2 (at (-5000000000)) (iota n) xs))""",
     "products that do not commute": """
 entry main [n] (xs: [n]i32): [n](i32, i32) =
   scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
