@@ -189,6 +189,15 @@ class Facts:
         if low is not None and self.range_of_form(form)[0] < low:
             self.learn(Fact(difference(form, number(low)), "its range"))
 
+    def limit_elements(self, array: Name, limit: Form) -> None:
+        """All elements of an array are below the limit, and none is negative."""
+        self.put(self.memo, ("limit", array), limit)
+
+    def element_limit(self, array: Name) -> Form | None:
+        """The limit of the elements of an array, if one is known."""
+        found: Form | None = self.memo.get(("limit", array))
+        return found
+
     def narrow(self, atom: SizeFactor, coefficient: int, form: Form) -> None:
         """The range of an atom, by `form >= 0` and the ranges of the others."""
         low, high = self.range_of_atom(atom)

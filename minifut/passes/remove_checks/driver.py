@@ -29,8 +29,10 @@ from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
+from minifut.ir.types import I64
 from minifut.names import NameSource
 from minifut.passes.remove_checks.disjoint_scatters import join_disjoint_scatters
+from minifut.passes.remove_checks.limits import limited_results
 from minifut.passes.remove_checks.rules import (
     SELECTING,
     FactContext,
@@ -38,6 +40,7 @@ from minifut.passes.remove_checks.rules import (
     drop_clamp,
     drop_remainder,
     learn_element,
+    learn_limit,
     remove_proved_check,
 )
 from minifut.passes.simplify.dead_code import remove_dead_code
@@ -77,6 +80,9 @@ class FactsWalk:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))
         self.joined_scatters = False
+        self.limited: list[bool] = []
+        """of the SOAC that was walked last: which results have indices of its width as
+        elements"""
 
     def function(self, function: Function) -> Function:
         with self.facts.inner():
@@ -91,6 +97,7 @@ class FactsWalk:
         for statement in statements:
             for new in self.statement(statement):
                 self.facts.execute(new)
+                self.learn(new)
                 made.append(new)
         return same_or(made, statements)
 
@@ -107,6 +114,17 @@ class FactsWalk:
                 self.joined_scatters |= rule is join_disjoint_scatters
                 return tuple(replace(new, exp=self.inside(new.exp)) for new in outcome)
         return (replace(statement, exp=self.inside(exp)),)
+
+    def learn(self, statement: Stm) -> None:
+        """What is known of elements: of arrays that are made, or one that is read."""
+        match statement:
+            case Stm((bound,), core.Index(array, _)) if bound.type == I64:
+                learn_limit(self.facts, bound.name, array)
+            case Stm(pattern, Screma() as exp):
+                width = self.facts.form(exp.width)
+                for bound, is_limited in zip(pattern, self.limited, strict=False):
+                    if is_limited:
+                        self.facts.limit_elements(bound.name, width)
 
     # --- scopes -----------------------------------------------------------------------
 
@@ -160,10 +178,16 @@ class FactsWalk:
                 exp.function.parameters, exp.arrays, strict=True
             ):
                 learn_element(self.facts, parameter.name, array, width)
-            function = self.node(exp.function)
+            body = exp.function.body
+            body = replace(body, statements=self.statements(body.statements))
+            function = replace(exp.function, body=body)
+            limited = limited_results(
+                self.facts, replace(exp, function=function), width
+            )
         rest = map_children(
             exp, lambda part: part if isinstance(part, Lambda) else self.node(part)
         )
+        self.limited = limited
         return replace(rest, function=function)
 
     def segmented(self, exp: Any) -> Any:

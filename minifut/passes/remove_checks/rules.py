@@ -49,7 +49,9 @@ def by_facts(_: Stm, context: FactContext) -> Remark:
 
 
 def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
-    """The name is an element of the array: one of an iota is within its numbers."""
+    """The name is an element of the array: one of an iota is within its numbers, others
+    may have a known limit."""
+    learn_limit(facts, name, array)
     source = facts.definition(array)
     if not isinstance(source, Iota):
         return
@@ -66,6 +68,14 @@ def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
     if facts.within_type(name, least, most):
         facts.learn(Fact(difference(x, low), "the map"))
         facts.learn(Fact(difference(high, x), "the map"))
+
+
+def learn_limit(facts: Facts, name: Name, array: Name) -> None:
+    """The name is an element of the array, whose elements may have a known limit."""
+    limit = facts.element_limit(array)
+    if limit is not None:
+        facts.learn(Fact(of_atom(name), "its elements"))
+        facts.learn(Fact(difference(limit, of_atom(name), 1), "its elements"))
 
 
 @rule(Assert, remark=by_facts)

@@ -82,6 +82,15 @@ SAFE = {
         if i == 0 || a[i - 1] < 0 || i == n - 1 then 0 else a[i - 1] + a[i + 1])""",
     "both of an element": """entry main [n] (k: i64) (a: [n]f32) = tabulate n (\\i ->
         if k >= 0 && k < n && a[k] > 0 then a[k] + a[i] else 0)""",
+    "latest": """entry main [n] (a: [n]f32) =
+        let at = scan i64.max 0 (map (\\i -> if a[i] > 0 then i else 0) (iota n))
+        in map2 (\\k x -> a[k] + x) at a""",
+    "next": """entry main [n] (a: [n]f32) =
+        let at = scan i64.min i64.highest (map (\\i -> n - 1 - i) (iota n))
+        in tabulate n (\\i -> a[at[i]] + a[i64.max 0 (at[i] - 1)])""",
+    "mapped places": """entry main [n] (a: [n]f32) =
+        let at = map (\\i -> n - 1 - i) (iota n)
+        in (map (\\k -> a[k]) at, at)""",
 }
 
 
@@ -107,6 +116,15 @@ UNSAFE = {
         if i == 0 || a[i - 1] > 0 then 0 - a[i] + a[i - 1] else 0)""",
     "neither": """entry main [n] (a: [n]f32) = tabulate n (\\i ->
         if i > 0 && a[i - 1] > 0 then 0 else a[i - 1])""",
+    "latest, or none": """entry main [n] (a: [n]f32) =
+        let at = scan i64.max (-1) (map (\\i -> if a[i] > 0 then i else -1) (iota n))
+        in map (\\k -> a[k]) at""",
+    "behind the last": """entry main [n] (a: [n]f32) =
+        let at = scan i64.max n (iota n) in map (\\k -> a[k]) at""",
+    "sums": """entry main [n] (a: [n]f32) =
+        let at = scan (+) 0 (iota n) in map (\\k -> a[k]) at""",
+    "of another width": """entry main [n] [m] (a: [n]f32) (b: [m]f32) =
+        let at = scan i64.max 0 (iota n) in map (\\k -> b[k]) at""",
     "negative": "entry main [n] (k: i64) (a: [n]f32) = tabulate k (\\_ -> n)",
 }
 
