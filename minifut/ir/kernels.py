@@ -155,7 +155,7 @@ class TimeSteps:
     of `array`, of which points read elements whose first index differs from theirs by
     no more than `radius`."""
 
-    printed = "{count} steps of {array} within {radius}"
+    printed = "{count} timesteps of {array} reaching {radius}"
     count: int
     array: Name
     radius: int

@@ -91,10 +91,15 @@ class _Walk(FactsWalk):
 
     def node(self, node: Any) -> Any:
         own = self.own
-        self.own = (
-            {p.name for p in node.parameters} if isinstance(node, Lambda) else own
-        )
+        if isinstance(node, Lambda):
+            self.own = {p.name for p in node.parameters}
         changed = super().node(node)
+        self.own = own
+        return changed
+
+    def of_points(self, function: Lambda) -> Lambda:
+        own, self.own = self.own, {p.name for p in function.parameters}
+        changed = super().of_points(function)
         self.own = own
         return changed
 

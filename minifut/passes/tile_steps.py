@@ -3,7 +3,8 @@ r"""Pass: several steps of a stencil at once, block by block in the cache.
     loop a for _t < n do segmap grid (i < h, j < w) {.. a[i - 1, j] .. a[i + 1, j] ..}
   →
     let whole = if large then n / 4 else 0
-    let b = loop a for _s < whole do segmap grid (..) for 4 steps of a within 1 {..}
+    let b = loop a for _s < whole do
+              segmap grid (..) for 4 timesteps of a reaching 1 {..}
     in loop b for _t < n - whole * 4 do segmap grid (..) {..}
 
 Where an array exceeds the caches a step takes as long as memory does. A thread makes a
@@ -98,8 +99,8 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
         let some: i64 = quot_i64(k, 4i64)
         let whole: i64 = if large then {some} else {0i64}
         let c: [n][8]i64 = loop (p: [n][8]i64 = a) for t: i64 < whole do {
-          let q: [n][8]i64 = segmap grid (i < n, j < 8) for 4 steps of p within 1 ->
-              (i64) {
+          let q: [n][8]i64 = segmap grid (i < n, j < 8)
+              for 4 timesteps of p reaching 1 -> (i64) {
             let above: i64 = sub_i64(i, 1i64)
             let up: i64 = max_i64(above, 0i64)
             let x: i64 = p[up, j]

@@ -43,7 +43,8 @@ def find_extremes(body: Sequence[kc.Statement]) -> tuple[PointExtreme, ...]:
             if (
                 isinstance(place, kc.Variable)
                 and exp.function in EXTREMES
-                and exp.operands[0] == place
+                and isinstance(exp.operands[0], kc.Variable)
+                and exp.operands[0].name == place.name
                 and not place.type.scalar.is_float
                 and place.name not in inside
                 and uses[place.name] == 2

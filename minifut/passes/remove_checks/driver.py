@@ -80,9 +80,9 @@ class FactsWalk:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))
         self.joined_scatters = False
-        self.limited: list[bool] = []
-        """of the SOAC that was walked last: which results have indices of its width as
-        elements"""
+        self.limited: tuple[Any, list[bool]] = (None, [])
+        """the SOAC that was walked last, and which of its results have indices of its
+        width as elements"""
 
     def function(self, function: Function) -> Function:
         with self.facts.inner():
@@ -120,9 +120,9 @@ class FactsWalk:
         match statement:
             case Stm((bound,), core.Index(array, _)) if bound.type == I64:
                 learn_limit(self.facts, bound.name, array)
-            case Stm(pattern, Screma() as exp):
+            case Stm(pattern, Screma() as exp) if exp is self.limited[0]:
                 width = self.facts.form(exp.width)
-                for bound, is_limited in zip(pattern, self.limited, strict=False):
+                for bound, is_limited in zip(pattern, self.limited[1], strict=False):
                     if is_limited:
                         self.facts.limit_elements(bound.name, width)
 
@@ -178,17 +178,21 @@ class FactsWalk:
                 exp.function.parameters, exp.arrays, strict=True
             ):
                 learn_element(self.facts, parameter.name, array, width)
-            body = exp.function.body
-            body = replace(body, statements=self.statements(body.statements))
-            function = replace(exp.function, body=body)
+            function = self.of_points(exp.function)
             limited = limited_results(
                 self.facts, replace(exp, function=function), width
             )
         rest = map_children(
             exp, lambda part: part if isinstance(part, Lambda) else self.node(part)
         )
-        self.limited = limited
-        return replace(rest, function=function)
+        made = replace(rest, function=function)
+        self.limited = made, limited
+        return made
+
+    def of_points(self, function: Lambda) -> Lambda:
+        """The function of a SOAC, in the scope that it is in."""
+        statements = self.statements(function.body.statements)
+        return replace(function, body=replace(function.body, statements=statements))
 
     def segmented(self, exp: Any) -> Any:
         with self.facts.inner():
