@@ -34,6 +34,7 @@ from minifut.kernel_passes.vectorise.context import (
     LoopContext,
     widths_of,
 )
+from minifut.kernel_passes.vectorise.extremes import EXTREMES
 from minifut.kernel_passes.vectorise.operators import PointCode, VectorCode
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
@@ -44,7 +45,6 @@ ACCUMULATORS = 2
 LONG = 4
 """vectors of elements from which on several accumulators pay, where the device's
 compiler makes vectors as well"""
-EXTREMES = ("min", "max")
 NEUTRAL = {"add": 0.0, "mul": 1.0}
 PLAIN = (kc.Declare, kc.Assign, kc.Comment)
 
