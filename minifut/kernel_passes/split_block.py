@@ -14,12 +14,14 @@ Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
+from functools import partial
 
 from minifut.ir.node import replace
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
@@ -245,6 +247,12 @@ def split_block_by_loads(
     *loads, block = rewritten(hoist_loads, loop, context) or (loop,)
     made = rewritten(split_block, block, context)
     return None if made is None else (*loads, *made)
+
+
+def emit_split(k: CodeBuilder, points: Sequence[kc.Statement]) -> None:
+    """Emit loops over the points of blocks, split so."""
+    split = partial(split_block_by_loads, context=CodeContext(k))
+    k.statements.extend(change_loops(tuple(points), split))
 
 
 def _base(declared: kc.Declare, block: kc.For) -> kc.Expression | None:

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 
 from minifut.ir.core import Index, Stm
 from minifut.ir.kernels import SegRed, SegScan
@@ -28,9 +27,8 @@ from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import LOCALITY, CodeContext
-from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_block import split_block_by_loads
+from minifut.kernel_passes.context import LOCALITY
+from minifut.kernel_passes.split_block import emit_split
 from minifut.lowering.cpu.partition import (
     Partition,
     chunk_bounds,
@@ -331,8 +329,7 @@ class SegmentBlock:
         with k.nested() as points, self.points() as (segment, index, lane):
             values = reduction.visit(k, segment, index)
             combine_lane(k, reduction.operators, self.accumulators, lane, values)
-        split = partial(split_block_by_loads, context=CodeContext(k))
-        k.statements.extend(change_loops(tuple(points), split))
+        emit_split(k, points)
 
     def save(self, targets: list[Array], *outer: kc.Expression) -> None:
         """Store the accumulators to `targets[outer][segment]`."""

@@ -11,16 +11,12 @@ cheap operations where it goes the other way. The bounds of places can.
 
 from __future__ import annotations
 
-from functools import partial
-
 from minifut.ir.core import Atom, Constant, Copy, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import contains, free_names
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_block import split_block_by_loads
+from minifut.kernel_passes.split_block import emit_split
 from minifut.lowering.cpu.packed_points import BLOCK, KINDS, PackedPoints
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.host.builder import HostBuilder
@@ -155,8 +151,7 @@ def collected(
                 k.bind_indices(indices, (*outer, block + lane))
                 k.statements_of(tests)
                 packed.mark(lane, _mark_of(k, writes))
-            split = partial(split_block_by_loads, context=CodeContext(k))
-            k.statements.extend(change_loops(tuple(points), split))
+            emit_split(k, points)
             packed.end(length)
             for bit, each in enumerate(writes):
                 count = packed.collect(bit, length)

@@ -24,9 +24,7 @@ from functools import cache, partial
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_block import split_block_by_loads
+from minifut.kernel_passes.split_block import emit_split
 from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
@@ -157,8 +155,7 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
             with k.nested() as block, k.loop("l", ACCUMULATORS) as lane:
                 values = reduction.visit(k, chunk.segment, index + lane)
                 combine_lane(k, reduction.operators, memories, lane, values)
-            split = partial(split_block_by_loads, context=CodeContext(k))
-            k.statements.extend(change_loops(tuple(block), split))
+            emit_split(k, block)
         # A tree with levels of constant size: more code than a loop, but vectorised.
         half = ACCUMULATORS // 2
         while half:

@@ -10,16 +10,13 @@ Each stream is written to memory in order. Scanned values are known between bloc
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from minifut.ir.kernels import SegMap, WriteReturns
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.split_block import split_block_by_loads
+from minifut.kernel_passes.split_block import emit_split
 from minifut.lowering.cpu.packed_points import BLOCK, PackedPoints
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.index_functions import Array
@@ -100,8 +97,7 @@ class Compaction:
             packed.mark(lane, self.mark_of())
             for stored, memory in values.items():
                 k.store(memory, lane, k.scalar(stored))
-        split = partial(split_block_by_loads, context=CodeContext(k))
-        k.statements.extend(change_loops(tuple(points), split))
+        emit_split(k, points)
         packed.end(length)
 
     def mark_of(self) -> kc.Expression:
