@@ -150,15 +150,23 @@ class Facts:
         width = meaning.if_positive(self, width)
         self.order[index] = len(self.order)
         self.put(self.bounds, index, (0, max(self.range_of_form(width)[1] - 1, 0)))
-        self.learn(Fact(difference(width, number(1)), origin))
+        self.is_positive(width, origin)
         self.learn(Fact(difference(width, of_atom(index), 1), origin), index)
         self.resolve()
 
     def run_at_least_once(self, width: Form, origin: str) -> None:
         """The space is not empty."""
-        width = meaning.if_positive(self, width)
-        self.learn(Fact(difference(width, number(1)), origin))
+        self.is_positive(meaning.if_positive(self, width), origin)
         self.resolve()
+
+    def is_positive(self, width: Form, origin: str) -> None:
+        """The form is at least 1, and so is each factor of it that is no less than 0:
+        of n * m points there is one, so that m divides."""
+        self.learn(Fact(difference(width, number(1)), origin))
+        for monomial in width if len(width) == 1 else ():
+            for atom in monomial if len(monomial) > 1 else ():
+                if self.range_of_atom(atom)[0] == 0:
+                    self.learn(Fact(difference(of_atom(atom), number(1)), origin))
 
     def learn(self, fact: Fact, new: SizeFactor | None = None) -> None:
         """A fact that holds until the end of the scope; it says nothing more of other

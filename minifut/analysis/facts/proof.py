@@ -99,7 +99,7 @@ class _Search:
         if sign == 0:
             return False
         bounds = self.bounds_on(atom)
-        if not any(self.bounds_from(fact, atom, sign) for fact in bounds):
+        if not any(self.bound_from(fact, atom, sign) for fact in bounds):
             end = self.facts.range_of_atom(atom)[0 if sign > 0 else 1]
             if self.shows(combine(product(slope, number(end)), 1, rest, 1), depth - 1):
                 return True
@@ -125,11 +125,19 @@ class _Search:
         low, high = self.facts.range_of_form(slope)
         return 1 if low >= 0 else -1 if high <= 0 else 0
 
-    def bounds_from(self, fact: Fact, atom: SizeFactor, sign: int) -> int:
-        """The factor of the atom in a fact that bounds it on that side, or 0."""
+    def bound_from(
+        self, fact: Fact, atom: SizeFactor, sign: int
+    ) -> tuple[Form, Form] | None:
+        """The factor of the atom in a fact that bounds it on that side, positive, and
+        what else the fact says."""
         parts = split(fact.form, atom)
-        by = None if parts is None else constant_of(parts[0])
-        return by if by is not None and by * sign > 0 else 0
+        if parts is None or not parts[0]:
+            return None
+        by = parts[0] if sign > 0 else product(number(-1), parts[0])
+        least = constant_of(by)
+        if least is None:
+            least = self.facts.range_of_form(by)[0]
+        return (by, parts[1]) if least > 0 else None
 
     def by_fact(
         self,
@@ -140,12 +148,17 @@ class _Search:
         sign: int,
         depth: int,
     ) -> bool:
-        """The atom at its bound by a fact: what remains is a goal of its own."""
-        by = self.bounds_from(fact, atom, sign)
-        if not by:
+        """The atom at its bound by a fact: what remains is a goal of its own.
+
+        A goal of integers that fails is at most -1, so with a fact on `by` times the
+        atom what remains may fall short by `by` - 1: k q <= i < k h says q < h.
+        """
+        found = self.bound_from(fact, atom, sign)
+        if found is None:
             return False
-        others = {m: c for m, c in fact.form.items() if atom not in m}
-        left = combine(product(slope, others), -sign, rest, abs(by))
+        by, others = found
+        left = combine(product(slope, others), -sign, product(by, rest), 1)
+        left = combine(left, 1, difference(by, number(1)), 1)
         mark = len(self.used)
         self.used.append(fact)
         if self.shows(left, depth - 1):

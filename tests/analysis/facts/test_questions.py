@@ -6,8 +6,9 @@ import pytest
 
 from minifut.analysis.facts import Facts, proof
 from minifut.analysis.facts.forms import difference, number
-from minifut.ir.core import Atom, Constant, Function, Stm
+from minifut.ir.core import Atom, Constant, Function, Param, ScalarOp, Stm
 from minifut.ir.parser import parse_program
+from minifut.ir.scalars import operator
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64
@@ -132,6 +133,21 @@ def test_indices_are_inside() -> None:
         assert facts.inside((j, i), (n, m)) is None
         assert facts.proves(n * m - 1 - Size.of(i) * m - Size.of(j)) is not None
         assert facts.inside((Constant(0, I64), j), (n, m)) is not None
+
+
+@pytest.mark.parametrize(("by", "less"), [("2i64", 0), ("3i64", 0), ("m", 0), ("m", 1)])
+def test_positions_of_a_product_divided_by_a_factor(by: str, less: int) -> None:
+    """i / m is below n for i below n m, whether m is a number or a size."""
+    facts, names = facts_after(f"let p: i64 = mul_i64(n, {by})")
+    i, q = Name("i", 1000), Name("q", 1001)
+    facts.types |= {i: I64, q: I64}
+    divisor = names["m"] if by == "m" else Constant(int(by[:-3]), I64)
+    with facts.inner():
+        facts.run_over(i, facts.form(names["p"]), "the map")
+        divide = ScalarOp(operator("div", I64), (i, divisor))
+        facts.define(Stm((Param(q, I64),), divide))
+        shown = facts.below(q, difference(facts.form(names["n"]), number(less)))
+        assert (shown is not None) is (less == 0)
 
 
 def test_a_disjunction_is_resolved_when_one_part_fails() -> None:
