@@ -90,6 +90,9 @@ def outer_defaults(
     made = [statement.exp for statement in last]
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
+    segmented = [exp for exp in made if isinstance(exp, SEGMENTED)]
+    if len(segmented) == 1 and isinstance(segmented[0], SegMap):
+        return NEVER, GPU_BUSY
     if one_operation:
         folds = [exp for exp in made if isinstance(exp, SegRed)]
         if any(map(shares_operands, folds)):
