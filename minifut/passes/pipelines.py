@@ -23,6 +23,7 @@ from minifut.passes.fold_scans import fold_scans
 from minifut.passes.fuse_scans import fuse_scans
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
+from minifut.passes.interchange_loops import interchange_loops
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
 from minifut.passes.pipeline import (
@@ -89,6 +90,11 @@ FOLD_SCANS = _on_soacs(
     "reduce where nothing but the last element of a scan is read",
 )
 FUSE = _on_soacs("fuse", fuse, "make one SOAC of producers and consumers")
+INTERCHANGE_LOOPS = _on_soacs(
+    "interchange-loops",
+    interchange_loops,
+    "loop in each point of a map where a loop only maps over the same points",
+)
 UNROLL_SHORT = _on_soacs(
     "unroll-short",
     unroll_short,
@@ -230,6 +236,8 @@ DEFAULT: tuple[Pass, ...] = (
     # what is reduced can be fused with more
     FOLD_SCANS,
     FUSE,
+    # when a step is one map; what makes the state is fused with the map of loops
+    INTERCHANGE_LOOPS,
     # when producers and consumers are one, and what they read is seen
     UNROLL_SHORT,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
