@@ -129,8 +129,9 @@ class ExpressionReader(Reader):
     def element(self, memory: kc.Memory) -> kc.Expression:
         self.expect("[")
         index = self.exp()
+        mask = self.exp() if self.take("where") else None
         self.expect("]")
-        return kc.Load(memory, index, kc.VectorType(memory.element))
+        return kc.Load(memory, index, kc.VectorType(memory.element), mask)
 
     def call_like(self, word: str) -> kc.Expression:
         """What begins with a word and parentheses."""

@@ -206,13 +206,15 @@ class Select(Expression):
 
 @node
 class Load(Expression):
-    """The element at `index` of the memory; for several lanes, consecutive ones."""
+    """The element at `index` of the memory; for several lanes, consecutive ones, and 0
+    without an access in those that are not in the mask."""
 
-    printed = "{memory}[{index}]"
+    printed = "{memory}[{index}<? where {mask}>]"
 
     memory: Memory
     index: Expression
     type: VectorType
+    mask: Expression | None = None
 
 
 @node

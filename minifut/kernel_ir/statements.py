@@ -67,19 +67,20 @@ class Assign:
 
 @node
 class Store:
-    """Write to memory; several lanes go to consecutive elements.
+    """Write to memory; several lanes go to consecutive elements, or those of the mask.
 
     `streaming`: around the caches. `aligned`: the place is aligned to all the lanes, as
     it is if `streaming`.
     """
 
-    printed = "store{streaming?}{aligned?} {memory}[{index}] = {exp}"
+    printed = "store{streaming?}{aligned?} {memory}[{index}<? where {mask}>] = {exp}"
 
     memory: Memory
     index: Expression
     exp: Expression
     streaming: bool = False
     aligned: bool = False
+    mask: Expression | None = None
 
 
 @node

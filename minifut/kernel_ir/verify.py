@@ -156,10 +156,11 @@ class _Checker(Expressions):
                         self.declare(family, type_, given=True)
             case kc.Assign(target, exp):
                 self.assign(target, exp)
-            case kc.Store(memory, index, exp):
+            case kc.Store(memory, index, exp, mask=mask):
                 self.memory(memory)
                 self.integer(index)
                 self.exp(exp)
+                self.mask(mask, exp.type)
                 if not element_fits(memory, exp.type):
                     to = f"elements of {memory.element}"
                     raise Fault(f"{exp.type} does not go to {to}")

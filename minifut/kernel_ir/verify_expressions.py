@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.sizes import Size
-from minifut.ir.types import BOOL, U8
+from minifut.ir.types import BOOL, I32, U8
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
@@ -101,9 +101,10 @@ class Expressions:
                         self.size(index)
             case kc.SizeValue(size):
                 self.size(size)
-            case kc.Load(memory, index, type_):
+            case kc.Load(memory, index, type_, mask):
                 self.memory(memory)
                 self.integer(index)
+                self.mask(mask, type_)
                 if not element_fits(memory, type_):
                     raise Fault(f"elements of {memory.element}")
             case kc.Binary():
@@ -134,6 +135,13 @@ class Expressions:
     def all(self, exps: Iterable[kc.Expression]) -> None:
         for exp in exps:
             self.exp(exp)
+
+    def mask(self, mask: kc.Expression | None, type_: kc.VectorType) -> None:
+        """What is active of a vector."""
+        if mask is not None:
+            self.exp(mask)
+            require(mask.type == kc.VectorType(I32, type_.lanes), "a mask is i32s")
+            require(type_.lanes > 1, "a scalar access has no mask")
 
     def binary(self, exp: kc.Binary) -> None:
         self.exp(exp.left)

@@ -24,6 +24,7 @@ from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.c_macros import GROUP, WORK_ITEMS
+from minifut.opencl.masked_accesses import INTEGERS, masked_access, required
 
 _OWN = re.compile(
     r"(?:minifut|loose|fun)_\w+|(?:round|load|store)_f16_\d+"
@@ -181,8 +182,12 @@ class ExpressionPrinter:
                 if type_.lanes > 1:
                     return f"convert_{self.type(type_)}({self.exp(operand)})"
                 return f"(({self.type(type_)}){self.primary(operand)})"
-            case kc.Load(memory, index, type_):
+            case kc.Load(memory, index, type_, None):
                 return self.load(memory, index, type_)
+            case kc.Load(memory, index, type_, mask):
+                assert mask is not None
+                loaded = self.masked("load", memory, index, mask)
+                return f"as_{self.type(type_)}({loaded})"
             case kc.Component(vector, lane, _):
                 return f"{self.primary(vector)}.s{lane:x}"
             case kc.Vector(components, type_):
@@ -256,6 +261,18 @@ class ExpressionPrinter:
             pointer = self.loose(memory, type_.lanes, const=True)
             return f"(*({pointer})({name} + {self.primary(index)}))"
         return f"{name}[{at}]"
+
+    def masked(self, verb: str, memory: kc.Memory, *operands: kc.Expression) -> str:
+        """The call that loads or stores at an index the lanes of a mask."""
+        index, mask, *value = operands
+        lanes, bits = mask.type.lanes, memory.element.bits
+        self.helpers.update(dict.fromkeys(required(verb, lanes, bits)))
+        constant, integer = "const " if verb == "load" else "", INTEGERS[bits]
+        start = f"{self.names.text(memory.name)} + {self.primary(index)}"
+        place = f"(__global {constant}{integer} *)({start})"
+        stored = "".join(f", as_{integer}{lanes}({self.exp(v)})" for v in value)
+        name = masked_access(verb, lanes, bits)
+        return f"{name}({place}, {self.exp(mask)}{stored})"
 
     def half_access(self, verb: str, lanes: int) -> str:
         """The function that loads or stores halves."""

@@ -26,6 +26,7 @@ from minifut.names import Name
 from minifut.opencl.c_expressions import SIZE_HELPERS, ExpressionPrinter
 from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
 from minifut.opencl.float_atomics import ADDITIONS, addition
+from minifut.opencl.masked_accesses import MASKED_ACCESSES
 from minifut.opencl.pointers import unaliased_memories
 from minifut.opencl.subgroups import ATTRIBUTE, MEMORY, SHUFFLE_TEXT
 
@@ -74,6 +75,8 @@ class CPrinter(ExpressionPrinter):
                     else f"*{place} = {value}"
                 )
                 self.line(f"{text};")
+            case kc.Store(memory, index, exp, mask=kc.Expression() as mask):
+                self.line(f"{self.masked('store', memory, index, mask, exp)};")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
             case kc.Prefetch(memory, index):
@@ -376,7 +379,7 @@ class CPrinter(ExpressionPrinter):
                 return f"{text} {self.names.text(name)}"
 
     def helper_texts(self) -> str:
-        own = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS}
+        own = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
         own["minifut_shuffle"] = SHUFFLE_TEXT
         sizes = [own[h] for h in self.helpers if h in own]
         others = [h for h in self.helpers if h not in own]

@@ -1,10 +1,11 @@
-"""Vector accesses to memory, as rules: the first that does not decline.
+"""Vector loads from memory, as rules: the first that does not decline.
 
     xs[i]                contiguous               one vector
     xs[n - i]            contiguous, backwards    one vector, its lanes reversed
     xs[2 * i]            a short stride           vectors, shuffled (`strides`)
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
-    xs[is[i]]            data-dependent           lane by lane (gather, scatter)
+    xs[i] if c           contiguous, masked       one vector of the active lanes
+    xs[is[i]]            data-dependent           lane by lane (gather)
 
 A uniform load needs none of them: it stays scalar, and is broadcast where it is
 combined with a varying value.
@@ -21,7 +22,6 @@ from minifut.kernel_passes.vectorise.clamps import ends_through
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     MASKS,
-    KernelOutcome,
     NotVectorisable,
 )
 from minifut.kernel_passes.vectorise.rows import apart, may_traverse
@@ -31,7 +31,10 @@ from minifut.rewrite.rule import Declined, Remark, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
-    from minifut.kernel_passes.vectorise.statements import Vectoriser
+
+
+MASKABLE = (32, 64)
+"""bits of elements"""
 
 
 def memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
@@ -105,8 +108,8 @@ def load_backwards(
     first = first_index(load.memory, load.index, lanes, "read", -1)
     if isinstance(first, Declined):
         return first
-    vector = kc.Load(load.memory, _lowest(first, lanes), side_by_side(load, lanes))
-    return _reversed(vector)
+    vector = kc.Load(load.memory, lowest(first, lanes), side_by_side(load, lanes))
+    return reversed_lanes(vector)
 
 
 @rule(label="asVector", paper=LIFT, remark=memory_of)
@@ -167,6 +170,49 @@ def load_within_edges(
 
 
 @rule(paper=MASKS, remark=memory_of)
+def load_masked(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load the contiguous elements of the active lanes as a vector.
+
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = 0.0f;
+            if (j < n) {
+                x = xs[j];
+            }
+            ys[j] = x;
+        }
+    after:
+        float4 x = ((float4)(0.0f));
+        int4 truth = convert_int4((((long4)(t)) + (((long4)(0L, 1L, 2L, 3L)) *
+        ((long4)(1L)))) < ((long4)(n)));
+        int4 active = truth;
+        if (any(active)) {
+            x = active ? as_float4(minifut_load_masked_4x32((__global const int *)(xs +
+            t), active)) : x;
+        }
+        *(__global loose_float4 *)(ys + t) = x;
+    declines: the active lanes do not read neighbours of global memory
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = 0.0f;
+            if (j < n) {
+                x = xs[5 * j];
+            }
+            ys[j] = x;
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    first = first_of_active(load.memory, load.index, lanes)
+    if first is None:
+        return Declined("the active lanes do not read neighbours of global memory")
+    return kc.Load(load.memory, first, side_by_side(load, lanes), lanes.mask)
+
+
+@rule(paper=MASKS, remark=memory_of)
 def gather(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -202,141 +248,6 @@ def gather(
     return _one_by_one(load, lanes)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
-    """Store contiguous elements as one vector.
-
-    before:
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[j + 1] = xs[j] + 2;
-        }
-    after:
-        *(__global loose_int4 *)(ys + (t + 1L)) = as_int4(as_uint4((*(__global const
-        loose_int4 *)(xs + t))) + as_uint4(((int4)(2))));
-    declines: lanes write every 3rd element of ys
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[3 * j] = xs[j];
-        }
-    """
-    if not isinstance(store, kc.Store):
-        return None
-    first = first_index(store.memory, store.index, vectoriser.lanes, "write")
-    if isinstance(first, Declined):
-        return first
-    return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
-
-
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
-    """Store elements that are laid out in memory from the last lane to the first as one
-    vector.
-
-    before:
-        given (const float *xs, float *ys, long n, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[2 * n - j + 8] = xs[j];
-        }
-    after:
-        *(__global loose_float4 *)(ys + ((((2L * n) - t) + 8L) - 3L)) =
-        REVERSE_4X32((*(__global const loose_float4 *)(xs + t)));
-    declines: lanes write every 3rd element of ys
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[3 * j] = xs[j];
-        }
-    """
-    if not isinstance(store, kc.Store):
-        return None
-    lanes = vectoriser.lanes
-    first = first_index(store.memory, store.index, lanes, "write", -1)
-    if isinstance(first, Declined):
-        return first
-    value = _reversed(_stored(store, vectoriser))
-    return (kc.Store(store.memory, _lowest(first, lanes), value),)
-
-
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
-    """Store a vector where data-dependent indices turn out to be consecutive and all
-    lanes are active, else lane by lane.
-
-    before:
-        given (const int *xs, const int *is, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[is[j] & 7] = xs[j];
-        }
-    after:
-        int4 value = (*(__global const loose_int4 *)(xs + t));
-        int4 place = (*(__global const loose_int4 *)(is + t)) & ((int4)(7));
-        if (all(place == (((int4)(place.s0)) + ((int4)(0, 1, 2, 3))))) {
-                *(__global loose_int4 *)(ys + place.s0) = value;
-        } else {
-                ys[place.s0] = value.s0;
-                ys[place.s1] = value.s1;
-                ys[place.s2] = value.s2;
-                ys[place.s3] = value.s3;
-        }
-    declines: the indices at which lanes write ys are no data
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[2 * j] = xs[j];
-        }
-    """
-    if not isinstance(store, kc.Store):
-        return None
-    lanes, memory = vectoriser.lanes, store.memory
-    if memory.space == "private" or affine(store.index, lanes.affine, lanes.varying):
-        return Declined(
-            f"the indices at which lanes write {memory.name.base} are no data"
-        )
-    value = vectoriser.named(_stored(store, vectoriser), "value")
-    place = vectoriser.named(lanes.vectorise(store.index), "place")
-    first = lanes.lane(place, 0)
-    run = lanes.compare("==", place, lanes.ramp(first))
-    whole = kc.Call("all", (lanes.both(lanes.mask, run),), kc.TRUTH)
-    together = kc.Block((kc.Store(memory, first, value),))
-    single = vectoriser.where_active(
-        lambda n: kc.Store(memory, lanes.lane(place, n), lanes.lane(value, n))
-    )
-    return (kc.Branch(whole, together, kc.Block(single)),)
-
-
-@rule(paper=MASKS, remark=memory_of)
-def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
-    """Store the element of each lane in order, of the active ones if there is a mask.
-
-    before:
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[2 * j] = xs[j];
-        }
-    after:
-        int4 value = (*(__global const loose_int4 *)(xs + t));
-        ys[(2L * t) + (2L * 0L)] = value.s0;
-        ys[(2L * t) + 2L] = value.s1;
-        ys[(2L * t) + (2L * 2L)] = value.s2;
-        ys[(2L * t) + (2L * 3L)] = value.s3;
-    declines: a private array
-        given (const int *xs, int *ys, long t)
-        int own[8];
-        for (long j = t; j < t + 4; j++) {
-            own[2 * (j - t)] = xs[j];
-        }
-    """
-    if not isinstance(store, kc.Store):
-        return None
-    if store.memory.space == "private":
-        raise NotVectorisable("a private array")
-    lanes = vectoriser.lanes
-    value = vectoriser.named(_stored(store, vectoriser), "value")
-    memory, at = store.memory, store.index
-    return vectoriser.where_active(
-        lambda n: kc.Store(memory, lanes.place(at, n), lanes.lane(value, n))
-    )
-
-
 def first_index(
     memory: kc.Memory,
     index: kc.Expression,
@@ -361,12 +272,24 @@ def first_index(
     return first
 
 
-def _lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:
+def first_of_active(
+    memory: kc.Memory, index: kc.Expression, lanes: ExpressionVectoriser
+) -> kc.Expression | None:
+    """The index of the first lane if only some are active, and those at neighbours of
+    global memory in elements that have such accesses."""
+    bits = memory.element.bits
+    if lanes.mask is None or memory.space != "global" or bits not in MASKABLE:
+        return None
+    found = affine(index, lanes.affine, lanes.varying)
+    return found[0] if found is not None and number_of(found[1]) == 1 else None
+
+
+def lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:
     """The index of the last lane, where lanes are in reverse order."""
     return first - (lanes.width - 1)
 
 
-def _reversed(vector: kc.Expression) -> kc.Expression:
+def reversed_lanes(vector: kc.Expression) -> kc.Expression:
     name = reverse(vector.type.lanes, lane_bits(vector.type))
     return kc.Call(name, (vector,), vector.type)
 
@@ -383,11 +306,3 @@ def _one_by_one(load: kc.Load, lanes: ExpressionVectoriser) -> kc.Expression:
         lambda n: lanes.guarded(kc.Load(memory, lanes.place(index, n), one), n),
         stored_type(memory),
     )
-
-
-def _stored(store: kc.Store, vectoriser: Vectoriser) -> kc.Expression:
-    lanes = vectoriser.lanes
-    return lanes.to_memory(store.memory, lanes.broadcast(lanes.vectorise(store.exp)))
-
-
-STORES = (store_vector, store_backwards, store_run, scatter_lanes)

@@ -19,6 +19,7 @@ from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_passes.vectorise.accesses import (
     gather,
     load_backwards,
+    load_masked,
     load_vector,
     load_within_edges,
 )
@@ -48,7 +49,14 @@ from minifut.rewrite.rule import Declined
 from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
-LOADS = (load_vector, load_backwards, load_within_edges, load_strided, gather)
+LOADS = (
+    load_vector,
+    load_backwards,
+    load_within_edges,
+    load_strided,
+    load_masked,
+    gather,
+)
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 

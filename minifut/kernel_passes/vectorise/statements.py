@@ -10,7 +10,6 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.vectorise.accesses import STORES
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.clamps import clamped_ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
@@ -31,6 +30,7 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     refuse_scattered,
 )
 from minifut.kernel_passes.vectorise.rows import Rounds
+from minifut.kernel_passes.vectorise.stores import STORES
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule
