@@ -65,7 +65,7 @@ def _load(lanes: int, bits: int) -> str:
     else:
         parts = ", ".join(f"mask.s{n} ? place[{n}] : 0" for n in range(lanes))
     head = (
-        f"static inline {type_} {masked_access('load', lanes, bits)}("
+        f"static {type_} {masked_access('load', lanes, bits)}("
         f"__global const {INTEGERS[bits]} *place, int{lanes} mask)\n"
     )
     otherwise = f"{head}{{\n  return ({type_})({parts});\n}}\n"
@@ -100,7 +100,7 @@ def _store(lanes: int, bits: int) -> str:
     else:
         parts = [f"if (mask.s{n}) place[{n}] = value.s{n};" for n in range(lanes)]
     head = (
-        f"static inline void {masked_access('store', lanes, bits)}("
+        f"static void {masked_access('store', lanes, bits)}("
         f"__global {INTEGERS[bits]} *place, int{lanes} mask, {type_} value)\n"
     )
     otherwise = f"{head}{{\n  {' '.join(parts)}\n}}\n"

@@ -186,8 +186,8 @@ def load_masked(
         }
     after:
         float4 x = ((float4)(0.0f));
-        int4 truth = convert_int4((((long4)(t)) + (((long4)(0L, 1L, 2L, 3L)) *
-        ((long4)(1L)))) < ((long4)(n)));
+        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)(((int)clamp((long)(sub_sat(n, t)),
+        (long)((-1L)), (long)(4L)))));
         int4 active = truth;
         if (any(active)) {
             x = active ? as_float4(minifut_load_masked_4x32((__global const int *)(xs +

@@ -39,6 +39,7 @@ from minifut.kernel_passes.vectorise.permutations import (
     load_partners,
     shifted_numbers,
 )
+from minifut.kernel_passes.vectorise.position_masks import MIRRORED, compared_positions
 from minifut.kernel_passes.vectorise.positions_as_floats import positions_as_floats
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.strides import load_strided
@@ -116,6 +117,11 @@ class ExpressionVectoriser(VectorOperations):
             case kc.Binary():
                 return self.binary(exp)
             case kc.Operation(operator, operands, _):
+                if operator.name in COMPARISONS:
+                    symbol = COMPARED[operator.name]
+                    mask = compared_positions(self, symbol, *operands)
+                    if mask is not None:
+                        return mask
                 if operator.type == I64 and operator.name in (*QUOTIENTS, *RESTS):
                     dividend = affine(operands[0], self.affine, self.varying)
                     if dividend and dividend[1] == 1 and not self.varies(operands[1]):
@@ -153,6 +159,10 @@ class ExpressionVectoriser(VectorOperations):
 
     def binary(self, exp: kc.Binary) -> kc.Expression:
         symbol = exp.symbol
+        if symbol in MIRRORED:
+            mask = compared_positions(self, symbol, exp.left, exp.right)
+            if mask is not None:
+                return mask
         left, right = (self.broadcast(self.vectorise(e)) for e in (exp.left, exp.right))
         if symbol in ("&&", "||"):
             return kc.Binary(symbol[0], left, right, self.wide(BOOL))

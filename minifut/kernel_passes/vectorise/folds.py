@@ -17,6 +17,7 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.split_block import decided_in_block
+from minifut.kernel_passes.vectorise.accesses import MASKABLE
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
@@ -121,14 +122,32 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
                 collect(fold.first, operator, *[None] * (many - 1))
                 with k.loop("at", whole, fold.first + step, step) as at:
                     collect(at, *[ordered] * many)
+        end: kc.Expression = whole
+        if ends_in_masks(fold):
+            end = fold.last
+            with k.loop("at", end, whole, vectorised.width) as at:
+                vectorised.visit_before(end, at)
+                vectorised.combine(lanes[0])
+                vectorised.replace(lanes[0], vectorised.right)
         vectorised.replace(vectorised.right, lanes[-1])
         for mine in lanes[:-1]:
             vectorised.combine(mine)
         vectorised.prefix()
         vectorised.replace(fold.running, vectorised.last())
-        k.assign(fold.start, whole)
+        k.assign(fold.start, end)
 
     return folded(fold, context, make)
+
+
+def ends_in_masks(fold: Fold) -> bool:
+    """Whether the last points are a vector of which some lanes are active: if there may
+    be few others, and all that they access has loads and stores of active lanes."""
+    code = fold.code()
+    if not (fold.short and fold.cheap):
+        return False
+    nodes = [node for statement in code.body for node in walk(statement)]
+    accessed = {n.memory for n in nodes if isinstance(n, kc.Load | kc.Store)}
+    return not code.passed and all(m.element.bits in MASKABLE for m in accessed)
 
 
 def away_from_ends(fold: Fold, k: CodeBuilder) -> PointCode:

@@ -59,6 +59,7 @@ class Fold:
     to `start`. `code` is made when a rule first needs it. `commutes`: points may be
     combined in any order; `running` is neutral then. `cheap`: scalar code without
     checks or loops; `plain`: with a plain operator on one component, and without calls.
+    `short`: there may be few points, so that those that fill no vector count.
     `is_large`: the run-time test whether results exceed the caches.
     """
 
@@ -70,6 +71,7 @@ class Fold:
     commutes: bool = False
     cheap: bool = False
     plain: bool = False
+    short: bool = False
     is_large: Callable[[], kc.Expression] | None = None
 
 
@@ -117,6 +119,13 @@ class VectorCode:
         """`right` becomes the operands of points: `at` in the first lane, `step` from
         lane to lane. A branch on the position is tested once for neighbouring ones."""
         self._at_points(self.code.body, (at, step))
+
+    def visit_before(self, end: kc.Expression, at: kc.Expression) -> None:
+        """The same for the points before an end, neutral in the lanes of others."""
+        self.replace(self.right, self.neutral)
+        within = kc.Branch(self.code.index < end, kc.Block(self.code.body))
+        with self.k.scope():
+            self._vectorised((within,), (at, 1))
 
     def enter(self, before: Sequence[kc.Expression]) -> None:
         """`before` becomes the results of the point before each, with these, the same

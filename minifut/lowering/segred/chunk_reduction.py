@@ -30,6 +30,7 @@ from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     distribute_fold_cyclically,
     distribute_fold_in_blocks,
+    ends_in_masks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.lowering.cpu.reduction import (
@@ -53,6 +54,8 @@ from minifut.rewrite.rule import Declined, Remark, Rule, rule
 
 ACCUMULATORS = 64
 """independent accumulators where the operator commutes"""
+SHORT_ROW = 12
+"""points from which vectors are faster, the last one with a mask"""
 PARTS = 4
 """interleaved parts of a chunk where the order must be kept"""
 PART_COUNTS = (Size.constant(PARTS),)
@@ -61,16 +64,20 @@ PART_COUNTS = (Size.constant(PARTS),)
 def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
     """Reduce most of a chunk into a neutral accumulators; its `start` becomes the first
     point of the remainder loop, the chunk's first if no rule fires."""
+    fold = fold_of(k, chunk)
+    with k.nested() as most:
+        fired = _reduce_most(k, chunk, fold)
     if not chunk.reduction.is_cheap:
-        _reduce_most(k, chunk)
+        k.statements.extend(most)
         return
     first, last = chunk.ends
-    with k.branch(last - first >= ACCUMULATORS):
-        _reduce_most(k, chunk)
+    short = fired is distribute_fold_cyclically and ends_in_masks(fold)
+    enough = last - first >= (SHORT_ROW if short else ACCUMULATORS)
+    k.emit(kc.Branch(enough, kc.Block(tuple(most))))
 
 
-def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
-    fold = fold_of(k, chunk)
+def _reduce_most(k: KernelBuilder, chunk: ReductionChunk, fold: Fold) -> Rule | None:
+    """Emit what the first rule that fires makes of it; which that is."""
     tried: tuple[tuple[Rule, Fold | ReductionChunk, Context], ...] = (
         (distribute_fold_cyclically, fold, loop_context(k)),
         (distribute_selection_cyclically, chunk, k),
@@ -83,10 +90,11 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk) -> None:
         outcome: KernelOutcome = candidate(node, context)
         if isinstance(outcome, tuple):
             k.statements.extend(outcome)
-            return
+            return candidate
         if isinstance(outcome, Declined):
             declined.append(kc.Comment(f"no {candidate.name}: {outcome.reason}"))
     k.statements.extend(declined)
+    return None
 
 
 def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
@@ -101,6 +109,7 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
         commutes=reduction.commutes,
         cheap=reduction.is_cheap,
         plain=reduction.is_cheap and reduction.is_simple and not several,
+        short=bool(chunk.segment),
     )
 
 
