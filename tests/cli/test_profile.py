@@ -76,6 +76,17 @@ def test_reads_are_waits_of_the_host() -> None:
 
 
 @pytest.mark.device
+def test_what_this_thread_does_is_timed() -> None:
+    """A kernel of few points before a loop of launches is not enqueued."""
+    program = minifut.compile("""entry main (n: i64) (k: i64): [n]f32 =
+      loop a = map (\\i -> f32.i64 i / 3) (iota n) for _i < k do
+        map (\\j -> (a[j] + a[(j + 1) % n]) / 2) (iota n)""")
+    for _ in range(2):
+        program.main(512, 100)
+    assert program.profile(512, 100).seconds > 0
+
+
+@pytest.mark.device
 def test_choices_of_versions_are_said() -> None:
     program = minifut.compile(TEXT)
     found = program.profile(np.ones((50, 30), np.float32), entry="rows")

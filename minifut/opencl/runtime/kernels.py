@@ -129,9 +129,11 @@ class Launcher:
 
     @property
     def latest(self) -> Any:
-        """The event of the latest command on its queue."""
+        """The event of the latest command on its queue, or of what this thread did
+        instead as nothing else ran."""
         self.session.launch_first()
-        return self._events.last_event
+        event = self._events.last_event
+        return self.small.latest if event is None and self.small else event
 
     def of(self, work: int) -> Callable[..., None]:
         """What enqueues so many scalar operations, called as the launcher is."""
