@@ -14,6 +14,13 @@ Conditions: both sides are scalar code of cheap operators, which cannot trap, wi
 most `LONGEST` statements and `MOST_ELEMENTS` elements; the condition is computed for
 each point: by one that is the same for a row, a processor jumps for the whole row.
 
+    map (\j -> if i == j then 0 else sum (map2 (*) xs ys[j])) (iota n)
+  →
+    map (\j -> let s = sum (map2 (*) xs ys[j]) in if i == j then 0 else s) (iota n)
+
+A fold that all points but one need is computed for that one as well: it is one of a
+perfect nest then, which may be tiled as the product of matrices that it is.
+
 Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to
 data dependence" (POPL'83).
 """
@@ -30,6 +37,7 @@ from minifut.ir.core import (
     DimSlice,
     If,
     Index,
+    Iota,
     Lambda,
     Loop,
     Program,
@@ -40,12 +48,14 @@ from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import walk
+from minifut.ir.soacs import Screma
+from minifut.ir.traverse import contains, walk
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.simplify.driver import simplify
+from minifut.passes.unroll_nests import is_scalar_function
 from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 from minifut.rewrite.trace import Trace
 
@@ -59,7 +69,7 @@ def speculate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """The program with both sides of such branches computed."""
-    if not any(map(_is_short_branch, walk(program))):
+    if not any(_is_short_branch(n) or folded_side(n) for n in walk(program)):
         return program
     sweep = _Walk(names, scope_of(program), trace or Trace())
     functions = tuple(map(sweep.function, program.functions))
@@ -76,6 +86,7 @@ class _Walk(FactsWalk):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.own: set[Name] = set()
+        self.numbers: frozenset[Name] = frozenset()
         self.changed = False
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
@@ -84,10 +95,34 @@ class _Walk(FactsWalk):
         exp = statement.exp
         if isinstance(exp, If) and exp.condition in self.own:
             outcome = speculate_branch(statement, self.context)
+            if not isinstance(outcome, tuple) and self.is_for_all_but_one(exp):
+                outcome = fold_before_branch(statement, self.context)
             if isinstance(outcome, tuple):
                 self.changed = True
                 return outcome
         return (statement,)
+
+    def is_for_all_but_one(self, exp: If) -> bool:
+        """Whether the side with a fold is for all points but the one of a number."""
+        test = self.facts.definition(exp.condition)
+        if not isinstance(test, ScalarOp) or test.operator.name not in ("eq", "ne"):
+            return False
+        side = exp.otherwise if test.operator.name == "eq" else exp.then
+        numbers = [operand for operand in test.operands if operand in self.numbers]
+        return len(numbers) == 1 and folded_side(exp) is side
+
+    def combinator(self, exp: Any) -> Any:
+        numbers = self.numbers
+        self.numbers = frozenset(
+            parameter.name
+            for parameter, array in zip(
+                exp.function.parameters, exp.arrays, strict=True
+            )
+            if isinstance(self.facts.definition(array), Iota)
+        )
+        changed = super().combinator(exp)
+        self.numbers = numbers
+        return changed
 
     def node(self, node: Any) -> Any:
         own = self.own
@@ -159,6 +194,89 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     return (*exp.then.statements, *exp.otherwise.statements, made)
 
 
+@rule(If)
+def fold_before_branch(statement: Stm, context: FactContext) -> Outcome:
+    r"""Compute a fold of one side before a branch.
+
+    before:
+        given (k: i64, c: bool, xss: [9][4]i32)
+        let i: i64 = and_i64(k, 7i64)
+        let y: i32 = if c then {0i32} else {
+          let xs: [4]i32 = xss[i]
+          let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
+            \(x: i32) -> (i32) {mul_i32(x, x)})
+          let t: i32 = quot_i32(s, 2i32)
+          return t
+        }
+    after:
+        let i: i64 = and_i64(k, 7i64)
+        let xs: [4]i32 = xss[i]
+        let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
+          \(x: i32) -> (i32) {mul_i32(x, x)})
+        let y: i32 = if c then {0i32} else {
+          let t: i32 = quot_i32(s, 2i32)
+          return t
+        }
+    declines: an element may not exist, or is at a place that depends on data
+        given (i: i64, c: bool, xss: [9][4]i32)
+        let y: i32 = if c then {0i32} else {
+          let xs: [4]i32 = xss[i]
+          let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
+            \(x: i32) -> (i32) {mul_i32(x, x)})
+          return s
+        }
+    declines: not one side has a fold of scalars, and little before it
+        given (c: bool, a: i32, b: i32)
+        let y: i32 = if c then {a} else {b}
+    """
+    exp = statement.exp
+    if not isinstance(exp, If):
+        return None
+    side = folded_side(exp)
+    if side is None:
+        return Declined("not one side has a fold of scalars, and little before it")
+    end = 1 + max(n for n, s in enumerate(side.statements) if _is_fold(s))
+    first = replace(side, statements=side.statements[:end])
+    if not _elements_exist(first, context):
+        return Declined(
+            "an element may not exist, or is at a place that depends on data"
+        )
+    rest = replace(side, statements=side.statements[end:])
+    place = "then" if side is exp.then else "otherwise"
+    made = replace(statement, exp=replace(exp, **{place: rest}))
+    return (*first.statements, made)
+
+
+def folded_side(node: Any) -> Body | None:
+    """The only side of a branch with a fold, if it comes after little else."""
+    if not isinstance(node, If):
+        return None
+    sides = [s for s in (node.then, node.otherwise) if any(map(_is_fold, s.statements))]
+    if len(sides) != 1:
+        return None
+    (side,) = sides
+    last = max(n for n, s in enumerate(side.statements) if _is_fold(s))
+    simple = all(_is_fold(s) or _is_read(s) for s in side.statements[: last + 1])
+    return side if simple else None
+
+
+def _is_fold(statement: Stm) -> bool:
+    exp = statement.exp
+    return (
+        isinstance(exp, Screma)
+        and exp.is_redomap
+        and all(isinstance(p.type, ScalarType) for p in statement.pattern)
+        and is_scalar_function(exp.function)
+        and not contains(exp.function, (Index, Loop))
+    )
+
+
+def _is_read(statement: Stm) -> bool:
+    """Whether a statement only says where something is read."""
+    exp = statement.exp
+    return isinstance(exp, Index) or _is_plain(statement)
+
+
 def _is_short_branch(node: Any) -> bool:
     return isinstance(node, If) and _reason_to_jump(node) is None
 
@@ -195,8 +313,9 @@ def _elements_exist(side: Body, context: FactContext) -> bool:
             if isinstance(exp, Index):
                 type_ = context.scope[exp.array]
                 assert isinstance(type_, ArrayType)
-                for place, size in zip(exp.slice, type_.shape, strict=True):
-                    assert not isinstance(place, DimSlice)
+                for place, size in zip(exp.slice, type_.shape, strict=False):
+                    if isinstance(place, DimSlice):
+                        return False
                     if not _is_within(facts, facts.form(place), facts.form(size)):
                         return False
             facts.execute(statement)

@@ -31,6 +31,10 @@ CONVERTED = {
         if flags[i] then a[n - 1 - i] else 7))""",
     "starts of runs": """i64.sum (map i64.bool (tabulate n (\\i ->
         flags[i] && (i == 0 || !flags[i - 1]))))""",
+    "a fold beside a diagonal": """map (\\i -> i64.maximum (map (\\j ->
+        if i == j then 0 else i64.sum (map (\\x -> x * j) a)) (iota n))) (iota n)""",
+    "a fold where they differ": """map (\\j ->
+        if j != k then i64.sum (map (\\x -> x * j) a) else 0) (iota n)""",
     "nested": """tabulate n (\\i ->
         if flags[i] then (if a[i] > 3 then a[n - 1 - i] else 5) else a[i])""",
 }
@@ -40,6 +44,10 @@ KEPT = {
     "a place that depends on data": """tabulate n (\\i ->
         if flags[i] then #[unsafe] a[a[i] % n] else 0)""",
     "a division": "map2 (\\f x -> if f then #[unsafe] a[0] / x else 0) flags a",
+    "a fold of half the points": """map (\\i -> i64.maximum (map (\\j ->
+        if j < i then 0 else i64.sum (map (\\x -> x * j) a)) (iota n))) (iota n)""",
+    "a fold of one point": """map (\\j ->
+        if j == k then i64.sum (map (\\x -> x * j) a) else 0) (iota n)""",
     "the same for all points": "tabulate n (\\i -> if k > 3 then a[i] else 0)",
 }
 

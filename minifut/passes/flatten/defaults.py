@@ -95,7 +95,7 @@ def outer_defaults(
         return NEVER, GPU_BUSY
     if one_operation:
         folds = [exp for exp in made if isinstance(exp, SegRed)]
-        if any(map(shares_operands, folds)):
+        if any(shares_operands(fold, iotas) for fold in folds):
             return CPU_PRODUCTS, GPU_BUSY
         if any(shares_rows(fold, iotas) for fold in folds):
             calls = folds_calls(function)
@@ -112,7 +112,9 @@ def outer_defaults(
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
 
 
-def tiled_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
+def tiled_points(
+    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
+) -> Size:
     """The points of a map whose last version has these statements, as its threshold
     counts them: none if products of `CPU_PRODUCTS` results are tiled there, which a
     thread would do element by element. Where the results are folded by an operator that
@@ -127,7 +129,7 @@ def tiled_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     results = [
         product(statement.exp.space.sizes[-3:-1])
         for statement in last
-        if isinstance(statement.exp, SegRed) and shares_operands(statement.exp)
+        if isinstance(statement.exp, SegRed) and shares_operands(statement.exp, iotas)
     ]
     known = [size for size in results if size.names().isdisjoint(bound)]
     if not known:
@@ -187,7 +189,7 @@ def folds_calls(function: Lambda) -> bool:
     )
 
 
-def shares_operands(kernel: SegRed) -> bool:
+def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     """Whether of the two dimensions around the reduction each numbers the elements of
     an operand that is the same along the other one, as in a product of matrices. What
     is the same for all elements that are reduced, as coordinates, is none."""
@@ -196,14 +198,18 @@ def shares_operands(kernel: SegRed) -> bool:
     row, column, reduced = kernel.space.indices[-3:]
     found: set[tuple[bool, bool]] = set()
     rows: dict[Name, tuple[bool, bool]] = {}
+    numbers: dict[Atom | DimSlice, Atom] = {}
     for statement in kernel.body.statements:
         match statement.exp:
+            case Index(array, (place,)) if array in iotas and isinstance(place, Name):
+                numbers[statement.pattern[0].name] = numbers.get(place, place)
             case Index(array, slice_):
+                places = [numbers.get(place, place) for place in slice_]
                 of_row, of_column = rows.get(array, (False, False))
-                place = of_row or row in slice_, of_column or column in slice_
-                rows[statement.pattern[0].name] = place
-                if reduced in slice_:
-                    found.add(place)
+                shared = of_row or row in places, of_column or column in places
+                rows[statement.pattern[0].name] = shared
+                if reduced in places:
+                    found.add(shared)
     return {(True, False), (False, True)} <= found
 
 

@@ -82,7 +82,7 @@ class VersionChoice:
         if self.soac.is_map and not self.perfect:
             inside = tuple(host_statements(self.inner.build.statements))
             points = folded_points(points, self.soac.function, inside)
-            points = tiled_points(points, self.soac.function, inside)
+            points = tiled_points(points, self.soac.function, inside, self.iotas())
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 
@@ -99,10 +99,14 @@ class VersionChoice:
         """For a CPU and a GPU."""
         last = host_statements(self.inner.build.statements)
         if self.soac.is_map:
-            known = self.context.definitions.items()
-            iotas = {name for name, exp in known if isinstance(exp, Iota)}
-            return outer_defaults(self.soac.function, last, self.perfect, iotas)
+            function, iotas = self.soac.function, self.iotas()
+            return outer_defaults(function, last, self.perfect, iotas)
         return fold_defaults(last)
+
+    def iotas(self) -> set[Name]:
+        """The arrays that number their elements."""
+        known = self.context.definitions.items()
+        return {name for name, exp in known if isinstance(exp, Iota)}
 
     def body(self, context: NestContext) -> Body:
         """What binds the pattern at a place, as a branch."""
