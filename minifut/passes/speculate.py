@@ -105,9 +105,13 @@ class _Walk(FactsWalk):
     def is_for_all_but_one(self, exp: If) -> bool:
         """Whether the side with a fold is for all points but the one of a number."""
         test = self.facts.definition(exp.condition)
-        if not isinstance(test, ScalarOp) or test.operator.name not in ("eq", "ne"):
+        if not isinstance(test, ScalarOp):
             return False
-        side = exp.otherwise if test.operator.name == "eq" else exp.then
+        side = exp.otherwise
+        if test.operator.name == "not":
+            test, side = self.facts.definition(test.operands[0]), exp.then
+        if not isinstance(test, ScalarOp) or test.operator.name != "eq":
+            return False
         numbers = [operand for operand in test.operands if operand in self.numbers]
         return len(numbers) == 1 and folded_side(exp) is side
 
