@@ -10,8 +10,8 @@ any of its work.
 
 A `return` in a loop stops the device's vectoriser. The conditions must follow from what
 may be computed without any check: from operators, which are total, and from reads that
-no check and no branch precedes. Computing them once more costs less than a point
-at a time.
+no branch precedes, nor a check, unless they are proved to be within bounds. Computing
+them once more costs less than a point at a time.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
-from minifut.ir.scalars import operator
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import operator, operator_cost
 from minifut.ir.traverse import bound_names, contains, free_names, map_children, walk
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.segmap.clamped_reads import ClampedReads
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 
@@ -49,6 +51,12 @@ class ChunkChecks(Generic[SegmentedT]):
     condition: Atom
     checked: SegmentedT
     unchecked: SegmentedT
+
+    @property
+    def is_cheap(self) -> bool:
+        """Whether elements are only loaded and compared: to do so for all points of a
+        chunk, before what they read at loaded places, takes less than to clamp."""
+        return all(map(_is_cheap, self.statements))
 
 
 @decision(paper="Hoisting checks: Gupta, Optimizing array bound checks (1993)")
@@ -87,7 +95,9 @@ def test_chunks_first(
           let first: bool = le_i64(zero, i)
           let () = assert(first, ["outside"], [])
           let k: i64 = ks[zero]
-          let none: i64 = xor_i64(k, k)
+          let nil: i64 = xor_i64(k, k)
+          let l: i64 = ks[nil]
+          let none: i64 = xor_i64(l, l)
           let below: bool = le_i64(none, i)
           let () = assert(below, ["outside"], [])
           let x: i64 = xs[none]
@@ -100,7 +110,9 @@ def test_chunks_first(
     unchecked = replace(operation, body=without_checks(body))
     if not is_simple(unchecked):
         return Declined("points are not independent scalar code without their checks")
-    found: _Conditions = _Conditions(Builder(host.names, {}))
+    found: _Conditions = _Conditions(
+        Builder(host.names, {}), ClampedReads(operation, host)
+    )
     condition = found.of(body.statements)
     wanted = {condition} if isinstance(condition, Name) else set()
     needed: list[Stm] = []
@@ -116,12 +128,22 @@ def test_chunks_first(
     return ChunkChecks(tuple(needed), condition, operation, unchecked)
 
 
+def _is_cheap(statement: Stm) -> bool:
+    exp = statement.exp
+    if isinstance(exp, ScalarOp):
+        types = (exp.operator.result, *exp.operator.operands)
+        cheap = operator_cost(exp.operator) is OperatorCost.ADDITION
+        return cheap and not any(type_.is_float for type_ in types)
+    return isinstance(exp, Index | core.SizeExp | core.Copy)
+
+
 class _Conditions:
     """Collects what the checks of a body test, and what may be computed before any of
     them (`early`)."""
 
-    def __init__(self, build: Builder) -> None:
+    def __init__(self, build: Builder, reads: ClampedReads) -> None:
         self.build = build
+        self.reads = reads
         self.early: list[Stm] = []
         self.checked = False
 
@@ -131,6 +153,7 @@ class _Conditions:
         for statement in statements:
             exp = statement.exp
             here: Atom = TRUE
+            self.reads.define(statement)
             if isinstance(exp, Assert):
                 here, self.checked = exp.condition, True
             elif isinstance(exp, If) and has_checks(exp):
@@ -140,11 +163,15 @@ class _Conditions:
             elif (
                 isinstance(exp, TOTAL)
                 or (isinstance(exp, If) and _is_total(exp))
-                or (isinstance(exp, Index) and not branches and not self.checked)
+                or (isinstance(exp, Index) and not branches and self.is_total(exp))
             ):
                 self.early.append(statement)
             condition = self.both("and", condition, here)
         return condition
+
+    def is_total(self, read: Index) -> bool:
+        """Whether a read is before all checks, or needs none."""
+        return not self.checked or self.reads.is_inside(read)
 
     def both(self, name: str, one: Atom, other: Atom) -> Atom:
         neutral = TRUE if name == "and" else FALSE

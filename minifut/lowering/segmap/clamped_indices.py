@@ -16,8 +16,9 @@ so that wrong results do no harm; reads out of bounds would. All bounds of indic
     index' = low + min((u64) (index - low), (u64) (high - low - 1))
 
 Two operators for each index, where testing before the chunk (`chunk_checks`) computes
-all indices once more. With `index'` for `index` all checks of the body hold, but not
-what was proved from the definition of `index`: so each later read is certified anew.
+all indices once more, which takes less only where they are loaded and little else. With
+`index'` for `index` all checks of the body hold, but not what was proved from the
+definition of `index`: so each later read is certified anew.
 """
 
 from __future__ import annotations
@@ -65,7 +66,8 @@ def clamp_indices(
         given (n: i64, ks: [n]i64, xs: [n]i64)
         let ys: [n]i64 = segmap grid (i < n) -> (i64) {
           let k: i64 = ks[i]
-          let zero: i64 = and_i64(k, 0i64)
+          let square: i64 = mul_i64(k, k)
+          let zero: i64 = and_i64(square, 0i64)
           let one: u64 = convert_i64_u64(zero)
           let other: u64 = convert_i64_u64(n)
           let below: bool = lt_u64(one, other)

@@ -18,7 +18,7 @@ from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, difference, number, of_atom
 from minifut.analysis.facts.reads import each_read
 from minifut.ir.core import Assert, Atom, DimSlice, Index, ScalarOp, Stm
-from minifut.ir.kernels import SegMap
+from minifut.ir.kernels import SegMap, SegRed, SegScan
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import atom_size, free_names, walk
@@ -33,7 +33,7 @@ LONGEST = 1 << 62
 class ClampedReads:
     """Certifies the reads of a body, with the ranges of its clamped indices."""
 
-    def __init__(self, operation: SegMap, host: HostBuilder) -> None:
+    def __init__(self, operation: SegMap | SegRed | SegScan, host: HostBuilder) -> None:
         self.body, self.host = operation.body, host
         self.facts = Facts(_types(operation))
         self.clamped: set[Name] = set()
@@ -107,7 +107,7 @@ class ClampedReads:
         return self.facts.inside(atoms, array.shape) is not None
 
 
-def _types(operation: SegMap) -> Scope:
+def _types(operation: SegMap | SegRed | SegScan) -> Scope:
     """The types of all names that scalar operations use, also of those from outside."""
     types = scope_of(operation)
     for node in walk(operation.body):

@@ -98,10 +98,11 @@ def phases_of(
     indices = operation.space.indices
     read = {a.memory for n in free_names(operation.body) if (a := _array(host, n))}
     fresh = read.isdisjoint(output.memory for output in outputs)
-    clamping = clamp_indices(operation, host) if fresh else None
-    if isinstance(clamping, ClampedIndices):
-        return clamped_of(clamping, indices, outputs)
     chosen = test_chunks_first(operation, host)
+    if not (isinstance(chosen, ChunkChecks) and chosen.is_cheap):
+        clamping = clamp_indices(operation, host) if fresh else None
+        if isinstance(clamping, ClampedIndices):
+            return clamped_of(clamping, indices, outputs)
     if not isinstance(chosen, ChunkChecks):
         return None
 

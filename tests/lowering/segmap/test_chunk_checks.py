@@ -58,9 +58,7 @@ PROGRAMS = {
     "sums": SUMS, "row maxima": ROW_MAXIMA, "in order": IN_ORDER, "scans": SCANS,
     "segmented": SEGMENTED,
 }  # fmt: skip
-CLAMPED = {
-    "gather", "rows", "chained", "neighbours", "interpolated", "narrow"
-}  # fmt: skip
+CLAMPED = {"chained", "interpolated"}
 INDICES = {
     "inside": lambda m: np.arange(m) % 90,
     "last outside": lambda m: np.append(np.arange(m - 1) % 90, 1000),
