@@ -134,12 +134,12 @@ class Evaluate:
 class For:
     """`for (variable = start; variable < bound; variable += step)`.
 
-    `parallel`: the rounds do not depend on each other through memory, which the
-    compiler of the device may use to run several at once. `points`: they are the points
-    of a map, in any order, which may be lifted to lanes. `expensive`: a round is much
-    work, with loops or calls inside, of which the compiler of the device makes no
-    vectors. `full`: most often the bound is this, which is known when the kernel
-    is built; then the compiler of a GPU may unroll the loop. `extent`: where work-items
+    `parallel`: the rounds do not depend on each other through memory, so that the
+    compiler of the device may run several at once; `scalar`: it shall not. `points`:
+    they are the points of a map, in any order, which may be lifted to lanes.
+    `expensive`: a round is much work, with loops or calls inside, of which the compiler
+    of the device makes no vectors. `full`: most often the bound is this, known when the
+    kernel is built; then a GPU may unroll the loop. `extent`: where work-items
     of a group take different rounds before they synchronise, at least `bound - start`
     of each, the same for all; then those that are done wait for the others inside of
     the loop if the compiler of the device needs that.
@@ -147,7 +147,8 @@ class For:
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}<? unrolled {full}><? within {extent}> {body}"
+        "{parallel?}{points?}{expensive?}{scalar?}"
+        "<? unrolled {full}><? within {extent}> {body}"
     )
 
     variable: Variable
@@ -158,6 +159,7 @@ class For:
     parallel: bool = False
     points: bool = False
     expensive: bool = False
+    scalar: bool = False
     full: Expression | None = None
     extent: Expression | None = None
 

@@ -22,6 +22,7 @@ from minifut.kernel_passes.editor import KernelEditor, each_kernel
 from minifut.kernel_passes.insert_barriers import insert_barriers
 from minifut.kernel_passes.interchange_folds import interchange_folds
 from minifut.kernel_passes.keep_rows import keep_rows
+from minifut.kernel_passes.keep_scalar import keep_gathers_of_bytes_scalar
 from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.row_pointers import point_to_rows
@@ -82,6 +83,11 @@ CONVERT_CHAINS = _in_each_kernel(
     "convert-chains",
     convert_chains,
     "select by chains of tests of one integer in loops over points",
+)
+KEEP_SCALAR = _in_each_kernel(
+    "keep-scalar",
+    keep_gathers_of_bytes_scalar,
+    "let the device's compiler make no vectors of loops that gather bytes",
 )
 PREFETCH = _in_each_kernel(
     "prefetch",
@@ -159,6 +165,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         CONVERT_CHAINS,
         # vectors have their own; of what is left scalar
         IF_CONVERT,
+        # of loops that are not explicit vectors
+        KEEP_SCALAR,
         # of what is left scalar; in vectors a prefetch would be requested by each lane
         PREFETCH,
         # after the passes that look for loads of one memory

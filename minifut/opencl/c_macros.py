@@ -9,9 +9,11 @@ PRELUDE = """\
 #if defined(__clang__) && __clang_major__ >= 11
 #define REASSOCIATE _Pragma("clang fp reassociate(on) contract(fast)")
 #define PARALLEL _Pragma("clang loop vectorize(assume_safety)")
+#define SCALAR _Pragma("clang loop vectorize(disable)")
 #else
 #define REASSOCIATE
 #define PARALLEL
+#define SCALAR
 #endif
 #if defined(__clang__)
 #define STREAM(value, place) __builtin_nontemporal_store(value, place)
@@ -82,6 +84,7 @@ MACROS = frozenset(
     {
         "REASSOCIATE",
         "PARALLEL",
+        "SCALAR",
         "STREAM",
         "KEEP",
         "LAST",

@@ -143,8 +143,8 @@ class CPrinter(ExpressionPrinter):
                 self.unrolled(statement, full)
                 return
             case kc.For():
-                if statement.parallel:
-                    self.line("PARALLEL")
+                if statement.parallel or statement.scalar:
+                    self.line("PARALLEL" if statement.parallel else "SCALAR")
                 self.line(f"{self.head(statement)} {{")
                 self.block(statement.body)
             case kc.While(condition, body):

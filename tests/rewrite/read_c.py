@@ -134,6 +134,8 @@ class Reader:
         word = self.next
         if self.took("PARALLEL"):
             return replace(self.loop(), parallel=True)
+        if self.took("SCALAR"):
+            return replace(self.loop(), scalar=True)
         if word == "for":
             return self.loop()
         if word == "{":

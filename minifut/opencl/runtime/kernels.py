@@ -129,8 +129,7 @@ class Launcher:
 
     @property
     def latest(self) -> Any:
-        """The event of the latest command on its queue, or of what this thread did
-        instead as nothing else ran."""
+        """The event of the latest command on its queue, or of this thread's instead."""
         self.session.launch_first()
         event = self._events.last_event
         return self.small.latest if event is None and self.small else event

