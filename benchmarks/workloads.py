@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 import minifut
+from benchmarks import array_peers as arrays
 from benchmarks import indexing_peers as indexing
 from benchmarks import row_peers as rows
 from benchmarks import workload_peers as peers
@@ -209,6 +210,55 @@ WORKS: dict[str, Work] = {
         ),
         rows.filtered,
         rows.filtered_loops,
+    ),
+    "pooling": Work(
+        lambda r, s: (_floats(r, int(16 * s), 32, 64, 64),),
+        arrays.pooling,
+        arrays.pooling_loops,
+    ),
+    "kronecker": Work(
+        lambda r, s: (r.normal(size=(int(32 * s), 32)), r.normal(size=(40, 40))),
+        np.kron,
+    ),
+    "similarities": Work(
+        lambda r, s: (_floats(r, int(1500 * s), 64),),
+        arrays.similarities,
+    ),
+    "entropy": Work(
+        lambda r, s: (
+            _floats(r, int(20_000 * s), 100),
+            r.integers(0, 100, int(20_000 * s)).astype(np.int32),
+        ),
+        arrays.entropy,
+        arrays.entropy_loops,
+    ),
+    "escape": Work(
+        lambda _, s: (int(512 * s), 100),
+        peers.mandelbrot,
+        peers.mandelbrot_loops,
+        slack=0.01,
+    ),
+    "sandpile": Work(
+        lambda r, s: (r.integers(0, 7, (128, int(128 * s))).astype(np.int32),),
+        arrays.sandpile,
+        arrays.sandpile_loops,
+    ),
+    "areas": Work(
+        lambda r, s: (
+            _floats(r, 100_000, 3),
+            r.integers(0, 100_000, (int(400_000 * s), 3)).astype(np.int32),
+        ),
+        arrays.areas,
+        arrays.areas_loops,
+    ),
+    "rotary": Work(
+        lambda r, s: (
+            _floats(r, int(4096 * s), 128),
+            _floats(r, int(4096 * s), 64),
+            _floats(r, int(4096 * s), 64),
+        ),
+        arrays.rotary,
+        arrays.rotary_loops,
     ),
 }
 
