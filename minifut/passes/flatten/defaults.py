@@ -46,13 +46,16 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from typing import TypeGuard
 
 from minifut.ir.core import (
+    ArrayLiteral,
     Assert,
     Atom,
     DimSlice,
+    Exp,
     If,
     Index,
     Lambda,
     Loop,
+    Reshape,
     ScalarOp,
     SizeExp,
     Stm,
@@ -62,7 +65,7 @@ from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import bound_names, free_names, walk
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
 
@@ -91,7 +94,7 @@ def outer_defaults(
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
     segmented = [exp for exp in made if isinstance(exp, SEGMENTED)]
-    if len(segmented) == 1 and isinstance(segmented[0], SegMap):
+    if len(segmented) == 1 and is_elementwise(segmented[0]):
         return NEVER, GPU_BUSY
     if one_operation:
         folds = [exp for exp in made if isinstance(exp, SegRed)]
@@ -186,6 +189,20 @@ def folds_calls(function: Lambda) -> bool:
         for node in walk(function.body)
         if isinstance(node, Screma) and not node.is_map
         for part in walk(node.function)
+    )
+
+
+def is_elementwise(operation: Exp) -> bool:
+    """Whether a kernel is a map whose points compute elements, or literals of them, and
+    no array that those of a row would compute once each, as flattened views are."""
+    if not isinstance(operation, SegMap):
+        return False
+    statements = [node for node in walk(operation.body) if isinstance(node, Stm)]
+    rows = {p.name for s in statements for p in s.pattern if len(shape_of(p.type)) == 1}
+    return all(
+        isinstance(s.exp, ScalarOp | SizeExp | Index | If | ArrayLiteral)
+        or (isinstance(s.exp, Reshape) and s.exp.array in rows)
+        for s in statements
     )
 
 
