@@ -180,7 +180,7 @@ def test_tests_whose_data_is_missing(tmp_path: Path) -> None:
 def test_loops_nested_deeper_than_python_allows(tmp_path: Path) -> None:
     outer = " ".join(f"loop y = {name} for i < 2 do" for name in ["xs", *["y"] * 24])
     path = tmp_path / "a.fut"
-    path.write_text(f"def main [n] (xs: [n]i64) = {outer} map (+ 1) y")
+    path.write_text(f"def main [n] (xs: [n]i64) = {outer} map2 (+) y (reverse y)")
     result = invoke("compile", path)
     assert result.exit_code == 0, result.stderr
     module = path.with_suffix(".py")

@@ -16,7 +16,7 @@ from minifut.profiling import HOST, WAITING
 
 TEXT = """
 entry main [n] (k: i64) (xs: [n]f32): f32 =
-  let ys = loop ys = copy xs for i < k do #[noinline] map (\\y -> y / 2 + 1) ys
+  let ys = loop ys = copy xs for i < k do map2 (\\y z -> (y + z) / 4 + 1) ys (reverse ys)
   in f32.sum (map (\\i -> ys[i]) (iota n))
 entry rows [n][m] (xss: [n][m]f32): [n]f32 =
   map (\\xs -> let s = f32.sum xs in f32.maximum (scan (+) 0 (map (/ s) xs))) xss

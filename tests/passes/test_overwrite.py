@@ -30,7 +30,8 @@ IN_PLACE = {
     let row = copy a[k]
     in map2 (\\fi r -> map2 (\\x y -> x - fi * y) r row) f a""",
     "by a branch of the position": """
-    in tabulate_2d n n (\\i j -> if i == j then a[i, j] + 1 else m - a[i, j])""",
+    let c = a[0, 0]
+    in tabulate_2d n n (\\i j -> if i == j then a[i, j] + c else m - a[i, j])""",
     "rows that are swapped": """
     let p = (k + m) % n
     let row = copy a[k]

@@ -16,7 +16,8 @@ LARGEST = """\
 entry main [n][d] (xs: [n][d]f32): [d]f32 =
   #[sequential] reduce (\\a b -> if a[0] > b[0] then a else b) (replicate d 0) xs
 """
-LOOP = "entry main (n: i64) (xs: []f32) = loop xs for _i < n do map (+ 1) xs"
+LOOP = """entry main (n: i64) (xs: []f32) =
+  loop xs for _i < n do map2 (+) xs (reverse xs)"""
 SUM = "entry main [n] (xs: [n]f32): f32 = reduce (+) 0 xs"
 TITLE = "in one work-item of the device"
 

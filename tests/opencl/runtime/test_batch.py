@@ -83,8 +83,9 @@ entry at (is: []i64) (xs: []f32): []f32 =
 entry kinds [n] (k: i64) (a: i8) (b: i16) (c: i32) (d: i64) (e: u8) (f: u16) (g: u32)
                 (h: u64) (x: f16) (y: f32) (z: f64) (t: bool) (xs: [n]f64): [n]f64 =
   loop xs for _i < k do
-    map (\\v -> v + f64.i8 a + f64.i16 b + f64.i32 c + f64.i64 d + f64.u8 e + f64.u16 f
-               + f64.u32 g + f64.u64 h + f64.f16 x + f64.f32 y + z + f64.bool t) xs
+    map2 (\\v w -> (v + w) / 2 + f64.i8 a + f64.i16 b + f64.i32 c + f64.i64 d + f64.u8 e + f64.u16 f
+               + f64.u32 g + f64.u64 h + f64.f16 x + f64.f32 y + z + f64.bool t)
+         xs (reverse xs)
 """
 Started = list[Sequence[Any]]
 
