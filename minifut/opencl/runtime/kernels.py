@@ -8,7 +8,6 @@ rebuilds only the kernels whose text uses it. What the driver made of a program 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,6 +17,7 @@ from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
 from minifut.opencl.runtime.batch import MOST_WORK, Member
+from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.driver_cache import (
@@ -372,12 +372,8 @@ def build(session: Session, handle: Any, text: str, options: str, name: str) -> 
     program = binaries.load_program(session, handle, key)
     if program is not None:
         return program
-    program = cl.Program(session.context, text)
     try:
-        with warnings.catch_warnings():
-            # Remarks of the OpenCL compiler are for its developers, not for users.
-            warnings.simplefilter("ignore", cl.CompilerWarning)
-            program.build(options, devices=[handle], cache_dir=False)
+        program = compile_program(session, handle, text, options)
     except cl.Error as error:
         if "bracket nesting level" in str(error):
             raise UsageError(
