@@ -38,6 +38,7 @@ from minifut.opencl.runtime.watch import (
 )
 
 if TYPE_CHECKING:
+    from minifut.opencl.runtime.batch import Batch
     from minifut.opencl.runtime.program import Program
 
 
@@ -56,6 +57,7 @@ class Instance:
         self._wanted: dict[str, int] = {}
         self._seen: Observation | None = None
         self._launchers: dict[tuple[int, ...], Launcher] = {}
+        self._batches: dict[tuple[str, str], Batch] = {}
         values = self._values(parameters)
         self.run = Run(session, (), values, program.failures, program.places)
         self._install(values)
@@ -178,6 +180,7 @@ class Instance:
                 options,
                 constants,
                 program=self.program.name,
+                batches=self._batches,
             )
             self._launchers[key] = launcher
         return self._launchers[key]

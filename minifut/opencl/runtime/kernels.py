@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries
-from minifut.opencl.runtime.batch import MOST_WORK, Member
+from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
@@ -38,7 +38,6 @@ FLOAT_ATOMICS = "_atomic_add)"
 """in the text of a kernel that adds to floats, natively in OpenCL C 3.0"""
 MANY_BARRIERS = 40
 """in a kernel: PoCL takes minutes to optimise what is between more of them"""
-
 
 SMALL_WORK = 1 << 18
 """scalar operations that one thread executes, mostly in vectors, before others would
@@ -69,6 +68,7 @@ class Launcher:
     """
 
     __slots__ = (
+        "_batches",
         "_build",
         "_built",
         "_commands",
@@ -98,9 +98,12 @@ class Launcher:
         constants: Mapping[str, int] = MappingProxyType({}),
         synchronous: bool = False,
         program: str = "",
+        batches: dict[tuple[str, str], Batch] | None = None,
     ) -> None:
         self.kernel = kernel
         self.program = program
+        self._batches = {} if batches is None else batches
+        """of the loaded program, by what kernels are built with"""
         self.session = session
         self._synchronous = synchronous
         self._queue = session.synchronous if synchronous else session.commands
@@ -184,7 +187,7 @@ class Launcher:
         prelude, options, constants = self._build
         macros = {**constants, **more}
         given = self.session, kernel, prelude, options, macros
-        return Launcher(*given, self._synchronous, self.program)
+        return Launcher(*given, self._synchronous, self.program, self._batches)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         first, work = self._first_launches, self._work
@@ -256,8 +259,9 @@ class Launcher:
             self.start = commands.start_here
         elif self.session.has_batches:
             section = self.section()
-            key = self.program, section.prelude, section.options
-            self._member = self.session.batch_of(*key).member_of(self, section)
+            key = section.prelude, section.options
+            batch = self._batches.setdefault(key, Batch(self.session))
+            self._member = batch.member_of(self, section)
 
     def launch_as_added(
         self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]

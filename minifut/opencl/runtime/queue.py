@@ -35,7 +35,7 @@ import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
 from minifut.opencl.runtime.arrays import DeviceArrays
-from minifut.opencl.runtime.batch import Batch, BatchMemory
+from minifut.opencl.runtime.batch import BatchMemory
 from minifut.opencl.runtime.build_notice import BuildNotice
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
@@ -113,7 +113,6 @@ class Session:
         self.commands = cl.CommandQueue(self.context, device.handle, timed)
         self.first_launches = FirstLaunches(self, device.shares_memory)
         self.batch_memory = BatchMemory(self)
-        self._batches: dict[tuple[str, ...], Batch] = {}
         self.synchronous = (
             None
             if device.synchronous is None
@@ -157,12 +156,6 @@ class Session:
         """Whether launches may be executed by one: by the threads of PoCL, which take
         longer to be woken than the work of some."""
         return self.synchronous is not None and self.shares_memory
-
-    def batch_of(self, *key: str) -> Batch:
-        """The batch of a program, by its name and what its kernels are built with."""
-        if key not in self._batches:
-            self._batches[key] = Batch(self)
-        return self._batches[key]
 
     @property
     def queue(self) -> Any:

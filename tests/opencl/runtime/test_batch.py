@@ -129,6 +129,17 @@ def wanted_steps(n: int, xs: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.device
+def test_programs_have_batches_of_their_own(started: Started) -> None:
+    programs = [compiled(TEXT) for _ in range(2)]
+    for program in programs:
+        for _ in range(3):
+            program.steps(9, xs_of(100))
+    members = [launches[0][1] for launches in (started[0], started[-1])]
+    assert members[0].batch is not members[1].batch
+    assert [len(member.batch.parts) for member in members] == [1, 1]
+
+
+@pytest.mark.device
 @pytest.mark.parametrize("size", [1, 100, 1 << 17])
 def test_steps_of_a_loop_are_one_launch(started: Started, size: int) -> None:
     program, xs = compiled(), xs_of(size)

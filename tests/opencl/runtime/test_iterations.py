@@ -10,7 +10,6 @@ import pytest
 import minifut
 from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import batch, kernels
-from minifut.opencl.runtime.batch import Batch
 from minifut.opencl.runtime.iterations import Repeated
 
 pytestmark = pytest.mark.device
@@ -51,25 +50,11 @@ COUNTS = [0, 1, 2, 3, 9, 10, 40, 41, 42, 43, 100, 1501]
 N = 70_000
 
 
-@pytest.fixture
-def repeated(monkeypatch: pytest.MonkeyPatch) -> list[Repeated]:
-    """What batches repeat, of kernels that are in from their second launch on."""
-    if not rt.open_session(None).has_batches:
-        pytest.skip("launches do not wait for other threads")
-    found: list[Repeated] = []
-    start = Batch.start
-
-    def noted(self: Batch, launches: Any, more: Repeated | None = None) -> Any:
-        found.extend([] if more is None else [more])
-        return start(self, launches, more)
-
-    monkeypatch.setattr(Batch, "start", noted)
-    monkeypatch.setattr(batch, "OFTEN", 2)
+@pytest.fixture(autouse=True)
+def no_launch_is_small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batch, "IN_A_ROW", 1)
-    monkeypatch.setattr(batch, "SOMETIMES", 1)
     for name in ("SMALL_WORK", "CALLER_WORK", "ALONE_WORK"):
         monkeypatch.setattr(kernels, name, -1)
-    return found
 
 
 def compiled() -> Any:
@@ -120,7 +105,7 @@ def test_a_failure_ends_the_iterations(repeated: list[Repeated]) -> None:
         program.gather(50, good, good)
     assert repeated
     with pytest.raises(minifut.ProgramError, match=r"Index \[70000\] out of bounds"):
-        program.gather(N + 10, np.full(N, 1), good)
+        program.gather(N // 50 + 10, np.full(N, 50), good)
     np.testing.assert_array_equal(program.gather(50, good, good), good)
 
 
