@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from minifut.cli.dev import command
 from minifut.kernel_ir import nodes as kc
 from minifut.opencl.c_macros import PRELUDE
 from minifut.opencl.runtime.failures import FAILURE_TEXT
+from minifut.opencl.runtime.kernels import build
+from minifut.opencl.runtime.queue import Session
 from minifut.rewrite.rule import REGISTRY
 from tests.opencl.texts import kernel_text
 from tests.rewrite.examples import examples_of
@@ -34,20 +37,29 @@ ELEMENTS = 256
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_both_sides_of_a_rule_compute_the_same(name: str) -> None:
     for example in (e for e in examples_of(RULES[name]) if e.after):
-        plain, lifted = kernels(RULES[name], example)
+        plain, lifted = map(launched, kernels(RULES[name], example))
         for seed, length in enumerate((0, 3, 17, 32)):
-            before = run(plain, seed, length)
-            after = run(lifted, seed, length)
+            before, after = plain(seed, length), lifted(seed, length)
             assert before
             for one, many in zip(before, after, strict=True):
                 np.testing.assert_array_equal(one, many)
 
 
-def run(kernel: kc.Kernel, seed: int, length: int) -> list[Any]:
-    """What the memories of a kernel hold after it ran on random values."""
+def launched(kernel: kc.Kernel) -> Callable[[int, int], list[Any]]:
+    """The kernel, built, as a function of a seed and a length."""
     from minifut.opencl.runtime import open_session
 
     session = open_session()
+    text = PRELUDE + FAILURE_TEXT + kernel_text(kernel)
+    program = build(session, session.device.handle, text, "", kernel.name)
+    start = getattr(program, kernel.name)
+    return lambda seed, length: run(session, start, kernel, seed, length)
+
+
+def run(
+    session: Session, start: Any, kernel: kc.Kernel, seed: int, length: int
+) -> list[Any]:
+    """What the memories of a kernel hold after it ran on random values."""
     cl = session.cl
     rng = np.random.default_rng(seed)
     flags = cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR
@@ -73,9 +85,7 @@ def run(kernel: kc.Kernel, seed: int, length: int) -> list[Any]:
         buffer = cl.Buffer(session.context, flags, hostbuf=values)
         arguments.append(buffer)
         held.append((buffer, values))
-    text = PRELUDE + FAILURE_TEXT + kernel_text(kernel)
-    built = cl.Program(session.context, text).build()
-    getattr(built, kernel.name)(session.queue, (1,), (1,), *arguments)
+    start(session.queue, (1,), (1,), *arguments)
     for buffer, values in held:
         cl.enqueue_copy(session.queue, values, buffer)
     return [values for _, values in held]
