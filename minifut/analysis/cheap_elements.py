@@ -7,7 +7,7 @@ aggregates of chunks, and when these are scanned.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from minifut.ir.core import Index, ScalarOp, Stm
 from minifut.ir.scalar_table import OperatorCost
@@ -16,16 +16,29 @@ from minifut.ir.traverse import free_names, walk
 from minifut.names import Name
 
 
-def reads_loaded_places(statements: Iterable[Stm]) -> bool:
-    """Whether an element is read at a place that depends on a loaded one."""
+def is_read(statement: Stm) -> bool:
+    """Whether it is a read of an array."""
+    return isinstance(statement.exp, Index)
+
+
+def with_loaded(
+    statements: Iterable[Stm], loads: Callable[[Stm], bool] = is_read
+) -> Iterator[tuple[Stm, Set[Name]]]:
+    """The statements, each with the names before it that depend on what those that load
+    give."""
     loaded: set[Name] = set()
     for statement in statements:
-        exp = statement.exp
-        if isinstance(exp, Index) and loaded & free_names(exp):
-            return True
-        if isinstance(exp, Index) or loaded & free_names(exp):
-            loaded |= {p.name for p in statement.pattern}
-    return False
+        yield statement, loaded
+        if loads(statement) or not loaded.isdisjoint(free_names(statement.exp)):
+            loaded.update(parameter.name for parameter in statement.pattern)
+
+
+def reads_loaded_places(statements: Iterable[Stm]) -> bool:
+    """Whether an element is read at a place that depends on a loaded one."""
+    return any(
+        is_read(statement) and not loaded.isdisjoint(free_names(statement.exp))
+        for statement, loaded in with_loaded(statements)
+    )
 
 
 def has_cheap_elements(statements: tuple[Stm, ...]) -> bool:

@@ -18,6 +18,7 @@ from minifut.cli.options import (
     print_parameters_option,
     show_parameters,
     target_options,
+    with_options,
 )
 from minifut.errors import UsageError
 from minifut.files import require_writable, write_whole
@@ -66,9 +67,7 @@ def data_options(command: Command) -> Command:
             help="Take this data file instead of the test blocks.",
         ),
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    return with_options(command, options)
 
 
 @click.command("bench")

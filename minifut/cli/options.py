@@ -140,7 +140,12 @@ def target_options(command: F) -> F:
             help="What runs the program.",
         ),
     )
-    for option in reversed(options):
+    return with_options(command, options)
+
+
+def with_options(command: F, options: Iterable[Callable[[F], F]]) -> F:
+    """The command with these options, which its help lists in this order."""
+    for option in reversed(tuple(options)):
         command = option(command)
     return command
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 
+from minifut.ir.c_types import C_NAMES
 from minifut.ir.types import SCALARS, ScalarType
 
 _NAME = re.compile(r"to_([iu]\d+)_(f32|f64)(?:_(\d+))?")
@@ -82,12 +83,11 @@ def conversion_source(name: str) -> list[tuple[str, str]] | None:
     """The function of that name after those it calls: pairs of name and C text; None
     if it is none of these."""
     if (found := _NAME_TO_FLOATS.fullmatch(name)) is not None:
-        words = {"f32": "float", "f64": "double", "i64": "long", "u64": "ulong"}
         fits = {"i64": "convert_long#(low) == x", "u64": "x < (ulong#)(0x80000000UL)"}
         text = _FLOATS.format(
             name=name,
-            target=words[found[1]],
-            source=words[found[2]],
+            target=C_NAMES[found[1]],
+            source=C_NAMES[found[2]],
             fits=fits[found[2]],
         )
         return [(name, text.replace("#", found[3]).lstrip())]
@@ -95,12 +95,11 @@ def conversion_source(name: str) -> list[tuple[str, str]] | None:
     if found is None:
         return None
     target, number, width = SCALARS[found[1]], found[2], found[3] or ""
-    word = {8: "char", 16: "short", 32: "int", 64: "long"}[target.bits]
     signed = target.kind == "int"
     terms = {
         "name": name,
-        "source": {"f32": "float", "f64": "double"}[number],
-        "target": word if signed else f"u{word}",
+        "source": C_NAMES[number],
+        "target": C_NAMES[target.name],
     }
     before: list[tuple[str, str]] = []
     if target.bits < 64:

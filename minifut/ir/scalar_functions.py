@@ -10,6 +10,7 @@ Powers are in `scalar_powers.py`.
 
 from __future__ import annotations
 
+from minifut.ir.c_types import C_NAMES
 from minifut.ir.scalar_powers import ON_CPU
 
 _CIRCULAR = ("sin", "cos", "tan")
@@ -115,16 +116,19 @@ def _in_quarters(name: str, width: int) -> str:
 def _one_number(name: str, type_: str) -> str:
     """A function of single numbers: of its own, or the first of a short vector's."""
     if name in _ROUNDINGS:
-        own, suffix = ("float", "f") if type_ == "f32" else ("double", "")
         text = _ROUNDING.format(
-            own=own, suffix=suffix, name=name, type=type_, function=_ROUNDINGS[name]
+            own=C_NAMES[type_],
+            suffix="f" if type_ == "f32" else "",
+            name=name,
+            type=type_,
+            function=_ROUNDINGS[name],
         )
         return text.lstrip()
     if type_ == "f32" and name in ("sin", "cos"):
         near = _NEAR.format(quarter=int(name == "cos")).replace("any(far)", "far")
         near = near[: near.index("\n  x = far")].replace("#", "")
         return _ONE_CIRCULAR.format(name=name, near=near, on_cpu=ON_CPU).lstrip()
-    own, lanes = ("float", 4) if type_ == "f32" else ("double", 2)
+    own, lanes = C_NAMES[type_], 4 if type_ == "f32" else 2
     numbers = ["x", "y"] if name in ("atan2", "hypot") else ["x"]
     return _ONE_BY_VECTOR.format(
         own=own,

@@ -20,6 +20,7 @@ import math
 from collections.abc import Iterable
 from functools import cache
 
+from minifut.ir.c_types import C_NAMES
 from minifut.ir.core import Constant
 from minifut.ir.node import immutable, replace
 from minifut.ir.rounding import digits
@@ -29,11 +30,6 @@ from minifut.ir.scalar_table import OperatorCost, Row
 from minifut.ir.scalars import Operator, operator_cost, row_of
 from minifut.ir.types import F16, F32, F64, I64, U64, ScalarType
 
-C_NAMES = {
-    "i8": "char", "i16": "short", "i32": "int", "i64": "long",
-    "u8": "uchar", "u16": "ushort", "u32": "uint", "u64": "ulong",
-    "f16": "float", "f32": "float", "f64": "double", "bool": "bool",
-}  # fmt: skip
 REORDERED = ("add", "mul", "min", "max", "and", "or", "xor")
 """operators by which the device's compiler folds in vectors, in another order: floats
 where they are reassociated"""

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 
+from minifut.ir.c_types import C_NAMES
+
 LOGARITHM_TERMS = {"f32": 8, "f64": 13}
 """of the series 2 s^(2i + 1) / ((2i + 1) ln 2)"""
 EXPONENTIAL_TERMS = {"f32": 10, "f64": 14}
@@ -104,14 +106,13 @@ def power_source(type_: str, width: str) -> list[tuple[str, str]]:
     that it calls: of more lanes than registers hold it is made in two parts."""
     name = f"pow_{type_}_{width}" if width else f"pow_{type_}"
     if width and int(width) > MOST_LANES:
-        own, part = "float" if type_ == "f32" else "double", int(width) // 2
+        part, own = int(width) // 2, C_NAMES[type_]
         text = _PARTS.format(own=own, type=type_, width=width, part=part)
         return [*power_source(type_, str(part)), (name, text.lstrip())]
     return [(name, _power(type_, width))]
 
 
 def _power(type_: str, width: str) -> str:
-    own, word = ("float", "int") if type_ == "f32" else ("double", "long")
     numbers = {"half": 0.5, "zero": 0.0, "one": 1.0}
     mark = "f" if type_ == "f32" else ""
     bits = 23 if type_ == "f32" else 52
@@ -129,8 +130,8 @@ def _power(type_: str, width: str) -> str:
         c1_low=logarithm[1][1],
     )
     text = _POWER.format(
-        own=own,
-        word=word,
+        own=C_NAMES[type_],
+        word=C_NAMES[f"i{type_[1:]}"],
         type=type_,
         suffix=f"_{width}" if width else "",
         on_cpu=ON_CPU,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, get_args
 
 from minifut.ir.fields import lister_of
-from minifut.ir.traverse import children
-from minifut.kernel_ir.expressions import Expression
+from minifut.ir.traverse import children, walk
+from minifut.kernel_ir.expressions import Expression, Load, Memory
 from minifut.kernel_ir.statements import Block, Statement, Structured
 
 STRUCTURED = frozenset(get_args(Structured))
@@ -39,6 +40,16 @@ def classes_in(block: Block) -> frozenset[type]:
         known = frozenset(found)
         object.__setattr__(block, "classes", known)
     return known
+
+
+def loaded_by(statements: Iterable[Statement]) -> set[Memory]:
+    """The memories that statements or their blocks load from."""
+    return {
+        node.memory
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, Load)
+    }
 
 
 def expressions_of(statement: Statement) -> tuple[Expression, ...]:

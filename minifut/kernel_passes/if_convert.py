@@ -13,12 +13,11 @@ data dependence" (POPL'83).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeVar
 
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
-from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import rename_to, walk
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -28,6 +27,7 @@ from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, rule
 
+T = TypeVar("T")
 DIVISIONS = frozenset({"div", "mod", "quot", "rem", "pow"})
 LONGEST_SIDE = 24
 """largest number of statements of a side that is cheaper than a test and a jump"""
@@ -179,14 +179,10 @@ def _side(
     inside: set[Name] = set()
     values: dict[Name, tuple[kc.Variable, kc.Variable]] = {}
 
-    def renamed(node: Any) -> Any:
-        if isinstance(node, kc.Variable) and node.name in values:
-            return values[node.name][1]
-        if isinstance(node, kc.SizeValue):
-            taken = node.size.names() & values.keys()
-            sizes = {name: Size.of(values[name][1].name) for name in taken}
-            return kc.SizeValue(node.size.substitute(sizes)) if sizes else node
-        return map_children(node, renamed)
+    def renamed(node: T) -> T:
+        return rename_to(
+            node, {name: saved.name for name, (_, saved) in values.items()}
+        )
 
     made: list[kc.Statement] = []
     for statement in statements:

@@ -155,7 +155,7 @@ def interchange_fold(
     made = _Fold(memory, fill, tuple(shared), elements)
     before = tuple(others[:between])
     inside = declared(loop.body.statements) | {loop.variable.name}
-    if not made.is_all(inside) or memory in _loaded(before):
+    if not made.is_all(inside) or memory in kc.loaded_by(before):
         return Declined("a round does more than fold the row")
     rounds, length = loop.bound - loop.start, fill.bound
     fits = rounds * length <= kc.Literal(LARGEST, kc.LONG)
@@ -189,7 +189,7 @@ class _Fold:
         return (
             all(isinstance(node, scalar) for s in self.shared for node in walk(s))
             and all(isinstance(n, (*SCALAR_CODE, kc.Store)) for n in _inside(body))
-            and self.memory not in _loaded(self.shared)
+            and self.memory not in kc.loaded_by(self.shared)
             and assigned((*self.shared, *body.statements)) <= own
             and sum(1 for s in self.shared for _ in walk(s)) <= LONGEST
             and not any(map(calls_functions, self.shared))
@@ -274,12 +274,3 @@ class _Fold:
 
 def _inside(block: kc.Block) -> list[Any]:
     return [node for statement in block.statements for node in walk(statement)]
-
-
-def _loaded(statements: tuple[kc.Statement, ...]) -> set[kc.Memory]:
-    return {
-        node.memory
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Load)
-    }

@@ -173,8 +173,7 @@ def _is_given_first(
     """Whether all elements of a row are stored before one is loaded."""
     missing = set(range(length))
     for statement in body.statements:
-        loads = (n.memory for n in walk(statement) if isinstance(n, kc.Load))
-        if not missing or memory in loads:
+        if not missing or memory in kc.loaded_by([statement]):
             return not missing
         rounds, inner = range(1), statement
         counter: Name | None = None

@@ -191,7 +191,7 @@ def is_independent(statements: tuple[kc.Statement, ...]) -> bool:
     """Whether points do not depend on each other through memory: scalar code that reads
     no memory that it writes."""
     nodes = [node for statement in statements for node in walk(statement)]
-    read = {n.memory for n in nodes if isinstance(n, kc.Load)}
+    read = kc.loaded_by(statements)
     stores = [n for n in nodes if isinstance(n, kc.Store)]
     if any(s.memory in read or s.memory.space == "private" for s in stores):
         return False

@@ -132,17 +132,23 @@ def _identity(call: Call, types: Sequence[Type]) -> Lambda:
     return Lambda(names, Body((), tuple(p.name for p in names)), tuple(types))
 
 
+def _operation(
+    call: Call, function: Value, neutral: Value, array: ArrayValue
+) -> tuple[Value, Lambda, tuple[Atom, ...]]:
+    """An element of an array that is combined, by which operator, and from what on."""
+    _, row = element_parameters(call, array)
+    operator, sizes = binary_operator(call, function, row)
+    return row, operator, values.atoms(coerce(call.work, neutral, sizes))
+
+
 def reduce(
     call: Call, function: Value, neutral: Value, array: Value, commutative: bool = False
 ) -> Value:
     """`reduce f ne xs`."""
-    work = call.work
     assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return neutral
-    _, row = element_parameters(call, array)
-    operator, sizes = binary_operator(call, function, row)
-    start = values.atoms(coerce(work, neutral, sizes))
+    row, operator, start = _operation(call, function, neutral, array)
     operation = soacs.Reduce(operator, start, commutative)
     exp = soacs.redomap(
         array.size,
@@ -155,14 +161,11 @@ def reduce(
 
 def scan(call: Call) -> Value:
     """`scan f ne xs`."""
-    work = call.work
     function, neutral, array = call.arguments
     assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return array
-    _, row = element_parameters(call, array)
-    operator, sizes = binary_operator(call, function, row)
-    start = values.atoms(coerce(work, neutral, sizes))
+    _, operator, start = _operation(call, function, neutral, array)
     exp = soacs.scanomap(
         array.size,
         tuple(names_of(array)),

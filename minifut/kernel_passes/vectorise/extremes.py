@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
-from minifut.ir.node import immutable, replace
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.node import immutable
+from minifut.ir.traverse import rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import declared
 from minifut.kernel_ir.builder import CodeBuilder
@@ -74,13 +73,7 @@ class LaneExtremes:
             e.variable.name: lane.name
             for e, lane in zip(self.found, self.places, strict=True)
         }
-
-        def renamed(node: Any) -> Any:
-            if isinstance(node, kc.Variable):
-                return replace(node, name=names.get(node.name, node.name))
-            return map_children(node, renamed)
-
-        return tuple(map(renamed, body)) if names else tuple(body)
+        return tuple(rename_to(statement, names) for statement in body)
 
     def combine(self) -> None:
         """The extremes of all lanes become the one."""

@@ -11,6 +11,7 @@ cheap operations where it goes the other way. The bounds of places can.
 
 from __future__ import annotations
 
+from minifut.analysis.cheap_elements import with_loaded
 from minifut.ir.core import Atom, Constant, Copy, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
@@ -93,9 +94,10 @@ def collect_writes(
 def _flags(body: KernelBody) -> dict[Atom, tuple[Name, bool]]:
     """For names that are a negative constant for one truth value of a condition on
     loaded data: the condition, and the other truth value."""
-    loaded: set[Name] = set()
     flags: dict[Atom, tuple[Name, bool]] = {}
-    for statement in body.statements:
+    for statement, loaded in with_loaded(
+        body.statements, lambda statement: contains(statement.exp, Index)
+    ):
         exp = statement.exp
         if isinstance(exp, If) and exp.condition in loaded:
             assert isinstance(exp.condition, Name)
@@ -108,8 +110,6 @@ def _flags(body: KernelBody) -> dict[Atom, tuple[Name, bool]]:
             (operand,) = exp.operands
             if operand in flags and exp.operator.result.kind == "int":
                 flags[statement.pattern[0].name] = flags[operand]
-        if contains(exp, Index) or not loaded.isdisjoint(free_names(exp)):
-            loaded.update(bound.name for bound in statement.pattern)
     return flags
 
 

@@ -92,7 +92,7 @@ def own_stores(
     memory, which it does not read, and there are no others; None if not."""
     stores = [s for s in body if isinstance(s, kc.Store)]
     inside = [n for s in body for n in walk(s) if isinstance(n, kc.Store)]
-    read = {n.memory for s in body for n in walk(s) if isinstance(n, kc.Load)}
+    read = kc.loaded_by(body)
     if any(store.memory in read for store in stores):
         return None  # the cache line is there already
     if not stores or len(inside) != len(stores) or len(body) > LONGEST_BODY:

@@ -10,6 +10,7 @@ device.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -23,10 +24,29 @@ if TYPE_CHECKING:
     from minifut.opencl.runtime.run import Run
 
 
-class NotLoaded:
+class NotLoaded(ABC):
     """What is loaded first, before entry points are called."""
 
     __slots__ = ()
+
+    def load(
+        self,
+        device: str | None = None,
+        parameters: Mapping[str, int] | None = None,
+        max_memory: int | None = None,
+        session: Session | None = None,
+    ) -> Instance:
+        """The program on a device, in the schedule that fits it, with these values of
+        tunable parameters."""
+        from minifut.opencl.runtime.sessions import open_session
+
+        if session is None:
+            session = open_session(device, max_memory)
+        return self._in_session(session, parameters or {})
+
+    @abstractmethod
+    def _in_session(self, session: Session, parameters: Mapping[str, int]) -> Instance:
+        """The same in a session."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "entries":
@@ -55,20 +75,11 @@ class Program(NotLoaded):
     one_thread: Sequence[str] = ()
     """what one work-item of a GPU does alone: where, what and how much work"""
 
-    def load(
-        self,
-        device: str | None = None,
-        parameters: Mapping[str, int] | None = None,
-        max_memory: int | None = None,
-        session: Session | None = None,
-    ) -> Instance:
-        """The program on a device, with these values of tunable parameters."""
+    def _in_session(self, session: Session, parameters: Mapping[str, int]) -> Instance:
+        """The program in a session, with these values of its parameters."""
         from minifut.opencl.runtime.instance import Instance
-        from minifut.opencl.runtime.sessions import open_session
 
-        if session is None:
-            session = open_session(device, max_memory)
-        return Instance(self, session, parameters or {})
+        return Instance(self, session, parameters)
 
 
 @immutable
@@ -89,19 +100,10 @@ class Schedules(NotLoaded):
         known = {p.name: p for p in (*self.cpu.parameters, *self.gpu.parameters)}
         return tuple(known.values())
 
-    def load(
-        self,
-        device: str | None = None,
-        parameters: Mapping[str, int] | None = None,
-        max_memory: int | None = None,
-        session: Session | None = None,
-    ) -> Instance:
-        """The program on a device, in the schedule that fits it."""
-        from minifut.opencl.runtime.sessions import open_session
-
-        if session is None:
-            session = open_session(device, max_memory)
+    def _in_session(self, session: Session, parameters: Mapping[str, int]) -> Instance:
+        """The program in a session, in the schedule that fits its device; parameters of
+        the other one have no effect."""
         program = self.gpu if session.device.kind == "gpu" else self.cpu
         known = {p.name for p in self.parameters} - {p.name for p in program.parameters}
-        wanted = {n: v for n, v in (parameters or {}).items() if n not in known}
-        return program.load(parameters=wanted, session=session)
+        wanted = {n: v for n, v in parameters.items() if n not in known}
+        return program._in_session(session, wanted)
