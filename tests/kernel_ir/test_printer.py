@@ -13,6 +13,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import CLASSES, show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.reader import read_program
+from minifut.kernel_ir.verify import verify_program
 from minifut.names import Name
 from minifut.opencl.module import text_of
 from tests.kernel_ir.programs import FILES, LOWERING_RULES, lowered, lowered_examples
@@ -72,16 +73,18 @@ def read_back(program: KernelProgram, renumber: bool) -> KernelProgram:
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_programs_read_back(path: Path, schedule: str) -> None:
+def test_programs_are_well_formed_and_read_back(path: Path, schedule: str) -> None:
     program = lowered(path, schedule)
+    verify_program(program)
     read_back(program, renumber=True)
     again = read_back(program, renumber=False)
     assert text_of([again], "p") == text_of([program], "p")
 
 
 @pytest.mark.parametrize("name", LOWERING_RULES)
-def test_examples_of_rules_read_back(name: str) -> None:
+def test_examples_of_rules_are_well_formed_and_read_back(name: str) -> None:
     for program in lowered_examples(name):
+        verify_program(program)
         read_back(program, renumber=True)
 
 

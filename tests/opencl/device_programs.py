@@ -76,11 +76,13 @@ def check(
     what the interpreter gives."""
     program = parse_program(text)
     kernels = run_pipeline(program, names_after(program)) if flatten else program
+    wanted = []
+    for given in inputs:
+        copies = [np.copy(a) if isinstance(a, np.ndarray) else a for a in given]
+        wanted.append(outcome(lambda args=copies: run(program, "main", args)))
     for schedule, parameters in settings:
         instance = load(kernels, schedule, parameters)
-        for given in inputs:
-            copies = [np.copy(a) if isinstance(a, np.ndarray) else a for a in given]
-            expected = outcome(lambda args=copies: run(program, "main", args))
+        for given, expected in zip(inputs, wanted, strict=True):
             result = outcome(lambda args=given, i=instance: i.main(*args))
             assert_same(result, expected, tolerance, f"{schedule}, {given}")
 
