@@ -10,6 +10,8 @@ import pytest
 
 import minifut
 from minifut.errors import UsageError
+from minifut.ir.node import replace
+from minifut.opencl.runtime import open_session
 from minifut.opencl.runtime.describe import Parameter
 from minifut.opencl.runtime.parameters import changed_parameters, on_device
 
@@ -116,8 +118,11 @@ def test_tiles_that_are_requested_are_not_left_out_in_silence(schedule: str) -> 
 
 
 @pytest.mark.device
-def test_wide_tuples_take_smaller_groups() -> None:
-    """A hundred f64 for each work-item of the largest group would not fit."""
+def test_wide_tuples_take_smaller_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sixty f64 for each work-item of the largest group would not fit."""
+    session = open_session(None)
+    device = replace(session.device, local_memory=1 << 18)
+    monkeypatch.setattr(session, "device", device)
     sums = ", ".join(f"f64.sum (map (* {i}) xs)" for i in range(1, 61))
     program = minifut.compile(f"entry main (xs: []f64) = [{sums}]", schedule="gpu")
     name = "gpu.fold.group_size"
