@@ -168,7 +168,14 @@ def _scalar(f: Frame, exp: core.ScalarOp, _: Type) -> Any:
     function = f.run.scalars.get(id(exp))
     if function is None:
         function = f.run.scalars[id(exp)] = scalar_function(exp.operator)
-    return function(*f.atoms(exp.operands))
+    values, operands = f.values, exp.operands
+    if len(operands) != 2:
+        return function(*f.atoms(operands))
+    x, y = operands  # without a call: most of what is evaluated
+    return function(
+        values[x] if isinstance(x, Name) else x.value,
+        values[y] if isinstance(y, Name) else y.value,
+    )
 
 
 def _index(f: Frame, exp: core.Index, type_: Type) -> Any:
