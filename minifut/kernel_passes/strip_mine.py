@@ -13,28 +13,33 @@ quotient or the bit are those of a block. Other bits of the index, as i & t or
 blocks become so short. The period is known when the kernel runs: if it is short, or
 bits are those of no power of two, the loop stays as it was.
 
-Where the device gathers slowly, blocks are shorter. Those of bits are then explicit
-vectors: partners are in another vector, or for s = 1, 2 and 4, a loop each, in the same
-one (`vectorise.permutations`).
+Points that read what is combined with bits are vectors of their own (`pairs`).
 
 Source: Allen, Kennedy, "Optimizing Compilers for Modern Architectures" (2001), 9.3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.kernels import Parameter
-from minifut.ir.node import immutable, replace
+from minifut.ir.node import replace
 from minifut.ir.scalars import Operator, operator
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.pairs import (
+    BITS,
+    BitTest,
+    Pairs,
+    emit_pairs,
+    partners_of,
+)
 from minifut.kernel_passes.position_ranges import (
     FAR,
     PositionIndices,
@@ -42,23 +47,19 @@ from minifut.kernel_passes.position_ranges import (
     extreme,
 )
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import QUOTIENTS, RESTS
-from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import Declined, rule
 
-BITS = ("and", "or", "xor")
 LEAST = 32
 """points of a block: fewer do not fill vectors"""
-LANES = 8
-"""of vectors of points that are partners of each other"""
+SHORTEST_PAIRED = 8
 SHORTEST = Parameter(
     "cpu.shortest_period",
     "tile_size",
-    (("cpu", LEAST), ("gpu", LEAST), ("avx2", LANES)),
-    (LANES, LEAST),
-    "points of a block between multiples of a period; if there may be 8, partners at a "
-    "distance below it are lanes of a vector",
+    (("cpu", SHORTEST_PAIRED), ("gpu", LEAST)),
+    (SHORTEST_PAIRED, LEAST),
+    "points of a block between multiples of a period; if there may be 8, partners are "
+    "in one vector or in two",
 )
 BELOW = {
     ("lt", "xor"): True, ("le", "xor"): True, ("gt", "xor"): False,
@@ -131,16 +132,6 @@ def strip_mine_by_period(
     return tuple(made)
 
 
-@immutable
-class _BitTest:
-    """An expression that is a bit of the index, of the value `mask`, which is in terms
-    of what there is before the loop; `of` is it at another index."""
-
-    node: kc.Operation
-    mask: kc.Expression
-    of: Callable[[kc.Expression], kc.Expression]
-
-
 class _PeriodicBody(PositionIndices):
     """The body of a loop over points, and the period of its indices. If that is one of
     bits, `tests` are other bits."""
@@ -156,12 +147,12 @@ class _PeriodicBody(PositionIndices):
             if self.period is None and not short and node.operator.name != "and":
                 self.period = length
         self.operators = {n.operator.name for n in found if self.has_period(n)}
-        self.tests: list[_BitTest] = []
+        self.tests: list[BitTest] = []
         if self.period is not None and self.operators <= set(BITS):
             others = (n for n in found if not self.has_period(n))
             self.tests = [test for test in map(self.bit_test, others) if test]
 
-    def bit_test(self, node: kc.Operation) -> _BitTest | None:
+    def bit_test(self, node: kc.Operation) -> BitTest | None:
         """`i & t` or `(i >> k) & c`, with a power of two c."""
         if node.operator.name != "and" or node.type != kc.LONG:
             return None
@@ -171,7 +162,7 @@ class _PeriodicBody(PositionIndices):
             if mask is not None:
                 if isinstance(mask, kc.Literal):  # of short blocks, or of several bits
                     return None
-                return _BitTest(node, mask, partial(kc.Expression.__and__, mask))
+                return BitTest(node, mask, partial(kc.Expression.__and__, mask))
             match other, self.defined(operand):
                 case kc.Literal(int(bit)), kc.Operation(shift, (shifted, count)) if (
                     shift.name == "shr"
@@ -182,7 +173,7 @@ class _PeriodicBody(PositionIndices):
                     and not isinstance(places, kc.Literal)
                 ):
                     mask = kc.Operation(operator("shl", I64), (other, places), kc.LONG)
-                    return _BitTest(node, mask, partial(_shifted, shift, places, bit))
+                    return BitTest(node, mask, partial(_shifted, shift, places, bit))
         return None
 
     def period_of(self, node: kc.Operation) -> kc.Expression | None:
@@ -249,19 +240,43 @@ def _emit_blocks(
     k: CodeBuilder, loop: kc.For, body: _PeriodicBody, period: kc.Expression
 ) -> None:
     """The loop over blocks, or the one over points if the period is short."""
-    zero = kc.Literal(0, kc.LONG)
     start, period = k.named(loop.start, "start"), k.named(period, "period")
     others = dict.fromkeys(test.mask for test in body.tests)
     masks = [k.named(mask, "mask") for mask in others]
-    length = k.named(extreme("min", [period, *masks]), "length")
     shortest = k.build_constant(SHORTEST)
     bits = bool(body.operators & set(BITS))
-    powers = [(each & (each - 1)).equals(zero) for each in (period, *masks) if bits]
-    plain = replace(loop, points=False)
-    paired: kc.Block | None = None
+    powers = [(each & (each - 1)).equals(0) for each in (period, *masks) if bits]
+    loop = replace(loop, start=start)
     if loop.parallel and body.operators <= set(BITS):
-        paired = _emit_pairs(k, plain, body, (start, period, length), powers)
-    fits = [length >= (LEAST if paired else shortest), period <= FAR, *powers]
+        pairs = Pairs(loop, body.in_block, body.tests, period, masks, powers)
+        vectors = emit_pairs(k, pairs)
+        if vectors is not None:
+            code, (low, high) = vectors
+            k.emit(kc.StaticIf(shortest <= SHORTEST_PAIRED, code, kc.Block(())))
+            with k.loop("side", 2) as side:
+                first = side.equals(0)
+                begin = k.declare("begin", kc.Select(first, start, high, kc.LONG))
+                end = k.declare("end", kc.Select(first, low, loop.bound, kc.LONG))
+                rest = replace(loop, start=begin, bound=end)
+                _emit_rows(k, rest, body, period, masks, powers, LEAST)
+            return
+    _emit_rows(k, loop, body, period, masks, powers, LEAST if bits else shortest)
+
+
+def _emit_rows(
+    k: CodeBuilder,
+    loop: kc.For,
+    body: _PeriodicBody,
+    period: kc.Expression,
+    masks: Sequence[kc.Expression],
+    powers: Sequence[kc.Expression],
+    shortest: kc.Operand,
+) -> None:
+    """The loop over blocks in which quotients, or bits, are the same, or the one over
+    points if blocks are short."""
+    start, bits = loop.start, bool(powers)
+    length = k.named(extreme("min", [period, *masks]), "length")
+    fits = [length >= shortest, period <= FAR, *powers]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
     with k.branch(all_of(fits)):
@@ -270,11 +285,11 @@ def _emit_blocks(
         with k.while_loop(at < loop.bound):
             base = k.declare("base", row * length)
             end = k.declare("end", kc.Call("min", (base + length, loop.bound), kc.LONG))
-            bit = k.declare("bit", base & period) if bits else zero
+            bit = k.declare("bit", base & period) if bits else kc.Literal(0, kc.LONG)
             tested = [k.declare("tested", test.of(base)) for test in body.tests]
             rest = k.variable("rest", kc.LONG)
             whole = dict.fromkeys(QUOTIENTS, row) | dict.fromkeys(RESTS, rest)
-            values = {**_partners(loop.variable, bit, period), **whole}
+            values = {**partners_of(loop.variable, bit, period), **whole}
             statements = body.in_block(loop.body, values, tested).statements
             block = kc.Block((kc.Declare(loop.variable, base + rest), *statements))
             ends = {"start": at - base, "bound": end - base}
@@ -282,86 +297,4 @@ def _emit_blocks(
             k.assign(at, end)
             k.assign(row, row + 1)
     with k.otherwise():
-        if paired is None:
-            k.emit(plain)
-        else:
-            k.emit(kc.StaticIf(shortest <= LANES, paired, kc.Block((plain,))))
-
-
-def _partners(
-    index: kc.Variable, bit: kc.Expression, period: kc.Expression
-) -> dict[str, kc.Expression]:
-    """What an index is combined with its period, of which it has that bit."""
-    absent = period - bit
-    return {"and": bit, "or": index + absent, "xor": index + (absent - bit)}
-
-
-def _emit_pairs(
-    k: CodeBuilder,
-    loop: kc.For,
-    body: _PeriodicBody,
-    given: tuple[kc.Expression, kc.Expression, kc.Expression],
-    powers: Sequence[kc.Expression],
-) -> kc.Block | None:
-    """Vectors of points, the first of which is a multiple of the lanes, if the period
-    is a power of two; points one by one before and behind them. Below the lanes,
-    partners are in one vector, else in two. None if points have no vectors."""
-    start, period, length = given
-    cases: list[tuple[kc.Expression, int | kc.Expression]] = [
-        (period.equals(1 << n), 1 << n) for n in range(LANES.bit_length() - 1)
-    ]
-    cases.append((period >= LANES, period))
-    with k.nested() as made:
-        low, high = k.declare("low", start), k.declare("high", start)
-        short = (period < LANES) | (length >= LANES)
-        fits = [start >= 0, period > 0, period <= FAR, short, *powers]
-        with k.branch(all_of(fits)):
-            up = (start + (LANES - 1)) // LANES * LANES
-            k.assign(low, kc.Call("min", (up, loop.bound), kc.LONG))
-            down = loop.bound // LANES * LANES
-            k.assign(high, kc.Call("max", (low, down), kc.LONG))
-            for case, distance in cases:
-                with k.branch(case):
-                    emitted = _emit_vectors(k, loop, body, (low, high), distance)
-                if not emitted:
-                    return None
-        side = k.variable("side", kc.LONG)
-        begin = kc.Select(side.equals(0), start, high, kc.LONG)
-        end = kc.Select(side.equals(0), low, loop.bound, kc.LONG)
-        sides = kc.Block((replace(loop, start=begin, bound=end),))
-        zero, one, two = (kc.Literal(n, kc.LONG) for n in range(3))
-        k.emit(kc.For(side, zero, two, one, sides))
-    return kc.Block(tuple(made))
-
-
-def _emit_vectors(
-    k: CodeBuilder,
-    loop: kc.For,
-    body: _PeriodicBody,
-    ends: tuple[kc.Expression, kc.Expression],
-    distance: int | kc.Expression,
-) -> bool:
-    """Vectors of points that are combined with a distance, a constant if it is below
-    the lanes; False if there are none."""
-    index = loop.variable
-    low, high = ends
-    with k.loop("block", high, low, LANES) as block:
-        if isinstance(distance, int):
-            operands = index, kc.Literal(distance, kc.LONG)
-            values: dict[str, kc.Expression] = {
-                name: kc.Operation(operator(name, I64), operands, kc.LONG)
-                for name in BITS
-            }
-            tested = []
-        else:
-            values = _partners(index, k.declare("bit", block & distance), distance)
-            tested = [k.declare("tested", test.of(block)) for test in body.tests]
-        statements = body.in_block(loop.body, values, tested).statements
-        try:
-            made = vectorise(
-                k, statements, index, (block, 1), LANES, rows=[], aligned=True
-            )
-        except NotVectorisable:
-            return False
-        k.statements.extend(made)
-    return True
+        k.emit(replace(loop, points=False))
