@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeAlias
 
-from minifut.ir.core import Atom, DimSlice, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, DimSlice, Lambda, Param, Stm
 from minifut.ir.marks import WithBelow
 from minifut.ir.node import immutable, node
 from minifut.ir.sizes import Size
@@ -162,12 +162,36 @@ class TimeSteps:
 
 
 @node
+class BlockSteps:
+    """How often a map over one dimension is applied, each time to the results of the
+    time before in place of `arrays`, one for each result. `block`, a power of two,
+    divides the number of points, and each point reads of these arrays only elements of
+    its own block; at times when `stays` gives true, only of its own part of a block,
+    `part` points. The map sees the `state`, scalars that start as `initial` and become
+    the results of `next` from one time to the next."""
+
+    printed = (
+        "{count} blocksteps of {arrays} in {block} by {part} "
+        "(<,{state} = {initial}>) do {next} while {stays}"
+    )
+    binds: ClassVar = {"state": ("next", "stays")}
+    block: Atom
+    part: Atom
+    arrays: tuple[Name, ...]
+    count: Atom
+    state: tuple[Param, ...]
+    initial: tuple[Atom, ...]
+    next: Body
+    stays: Body
+
+
+@node
 class SegMap:
     """`types`: the type per point of each result. A map over one dimension of the grid
     may see a scan over the same points: `seen` are in its body the scanned values at
     the point, the mapped ones, and the totals, scanned values of the last point;
     `before`, if any, the scanned values at the point before, neutral at the first. One
-    of the grid with one result may be applied several times (`steps`)."""
+    of the grid may be applied several times (`steps`)."""
 
     printed = (
         "segmap {level} {space}<? seeing{seen} of {scan}><? after{before}>"
@@ -176,6 +200,7 @@ class SegMap:
     binds: ClassVar = {
         "space": ("body",),
         "scan": (),
+        "steps": ("body",),
         "seen": ("body",),
         "before": ("body",),
     }
@@ -185,7 +210,7 @@ class SegMap:
     types: tuple[Type, ...]
     seen: tuple[Param, ...] = ()
     scan: SegScan | None = None
-    steps: TimeSteps | None = None
+    steps: TimeSteps | BlockSteps | None = None
     before: tuple[Param, ...] = ()
 
     @property

@@ -6,9 +6,10 @@ from typing import Any
 
 from minifut.ir import kernels
 from minifut.ir.sizes import ONE
-from minifut.ir.types import I64, Type, array_of, element_of
+from minifut.ir.types import BOOL, I64, Type, array_of, element_of
 from minifut.ir.verify import Verifier, require
 from minifut.ir.verify_operands import check_atom, check_bins, check_fold, check_slice
+from minifut.names import Name
 
 _DEPTH = {"grid": 0, "group": 1, "thread": 2, "register": 3}
 
@@ -23,12 +24,7 @@ def segmented(v: Verifier, exp: Any) -> None:
         v.same_types(wanted, [p.type for p in exp.seen], "the map sees")
         preceding = wanted[:scanned] if exp.before else ()
         v.same_types(preceding, [p.type for p in exp.before], "the map sees before")
-    if isinstance(exp, kernels.SegMap) and exp.steps is not None:
-        (element,) = exp.types
-        before = v.array(exp.steps.array)
-        made = array_of(element, exp.space.sizes)
-        v.same_types((made,), (before,), "the step before makes")
-        require(exp.steps.count > 0 and exp.steps.radius > 0, "steps of a stencil")
+    state = _steps(v, exp) if isinstance(exp, kernels.SegMap) else []
     if v.levels:
         outer, inner = _DEPTH[v.levels[-1].kind], _DEPTH[exp.level.kind]
         require(inner > 0 and inner >= outer, f"{exp.level} inside {v.levels[-1]}")
@@ -46,8 +42,34 @@ def segmented(v: Verifier, exp: Any) -> None:
     added = v.bind(seen) + v.kernel_body(exp.body)
     for result, type_ in zip(exp.body.result, exp.types, strict=True):
         _kernel_result(v, result, type_)
-    v.unbind([*added, *exp.space.indices])
+    v.unbind([*added, *state, *exp.space.indices])
     v.levels.pop()
+
+
+def _steps(v: Verifier, exp: kernels.SegMap) -> list[Name]:
+    """That a map can be applied to what it makes; the names that its body sees."""
+    steps = exp.steps
+    if steps is None:
+        return []
+    made = [array_of(element, exp.space.sizes) for element in exp.types]
+    if isinstance(steps, kernels.TimeSteps):
+        v.same_types(made, (v.array(steps.array),), "the step before makes")
+        require(steps.count > 0 and steps.radius > 0, "steps of a stencil")
+        return []
+    before = [v.array(array) for array in steps.arrays]
+    v.same_types(made, before, "the step before makes")
+    require(len(exp.space.indices) == 1, "blocks of one dimension")
+    check_atom(v, steps.block, I64, "the points of a block")
+    check_atom(v, steps.part, I64, "the points of a part")
+    check_atom(v, steps.count, I64, "the number of steps")
+    v.same_types([p.type for p in steps.state], v.types(steps.initial), "the state")
+    state = v.bind(steps.state)
+    inner = v.body(steps.next) + v.body(steps.stays)
+    after = v.types(steps.next.result)
+    v.same_types([p.type for p in steps.state], after, "the next state")
+    v.same_types((BOOL,), v.types(steps.stays.result), "whether parts suffice")
+    v.unbind(inner)
+    return state
 
 
 def _operators(v: Verifier, exp: Any) -> None:

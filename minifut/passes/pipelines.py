@@ -209,7 +209,8 @@ FUSE_SCANS = _on_kernels(
 TILE_STEPS = _on_kernels(
     "tile-steps",
     tile_steps,
-    "make several steps of stencils at once, in tiles that stay in the caches",
+    "make several steps of stencils and of butterfly networks at once, in tiles and "
+    "blocks that stay in the caches",
 )
 LAYOUT_CPU = _on_kernels(
     "layout-cpu",

@@ -186,7 +186,7 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     if not isinstance(exp, If):
         return None
     sides = (exp.then, exp.otherwise)
-    reason = _reason_to_jump(exp)
+    reason = reason_to_jump(exp)
     if reason is not None:
         return Declined(reason)
     if not all(_elements_exist(side, context) for side in sides):
@@ -282,10 +282,10 @@ def _is_read(statement: Stm) -> bool:
 
 
 def _is_short_branch(node: Any) -> bool:
-    return isinstance(node, If) and _reason_to_jump(node) is None
+    return isinstance(node, If) and reason_to_jump(node) is None
 
 
-def _reason_to_jump(exp: If) -> str | None:
+def reason_to_jump(exp: If) -> str | None:
     """Why not to compute both sides, whatever the facts are."""
     sides = (exp.then, exp.otherwise)
     reads = [sum(isinstance(s.exp, Index) for s in side.statements) for side in sides]

@@ -57,8 +57,11 @@ from minifut.ir.sizes import product
 from minifut.ir.traverse import free_names, rename, walk
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
+from minifut.passes.block_steps import emitter
+from minifut.passes.block_steps.rule import make_steps_in_blocks
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.remove_checks.rules import FactContext
+from minifut.passes.simplify.dead_code import remove_dead_code
 from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 from minifut.rewrite.trace import Trace
 
@@ -237,7 +240,7 @@ def _whole(build: Builder, stencil: SegMap, form: ForLoop) -> Atom:
 
 
 class _Walk(FactsWalk):
-    """Applies the rule, and names thresholds by the functions that they are in."""
+    """Applies the rules, and names thresholds by the functions that they are in."""
 
     stem = "main"
     rules: Mapping[type, tuple[Rule, ...]] = {Loop: (tile_stencil_steps,)}
@@ -251,13 +254,17 @@ class _Walk(FactsWalk):
         return super().function(function)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
-        return tuple(map(self._named, super().statement(statement)))
+        made = make_steps_in_blocks(statement, self.context)
+        if not isinstance(made, tuple):  # else there are the loops of before in it
+            made = super().statement(statement)
+        return tuple(map(self._named, made))
 
     def _named(self, statement: Stm) -> Stm:
         exp = statement.exp
-        if not isinstance(exp, AtLeast) or exp.threshold.name != UNNAMED:
+        unnamed = (UNNAMED, emitter.UNNAMED)
+        if not isinstance(exp, AtLeast) or exp.threshold.name not in unnamed:
             return statement
-        name = f"{self.stem}.{UNNAMED}"
+        name = f"{self.stem}.{exp.threshold.name}"
         self.tiled[name] += 1
         if self.tiled[name] > 1:
             name = f"{name}_{self.tiled[name]}"
@@ -271,4 +278,9 @@ def tile_steps(
     """The program with loops of stencils that make several steps at once."""
     steps = _Walk(names, scope_of(program), trace or Trace())
     functions = tuple(map(steps.function, program.functions))
-    return replace(program, functions=functions)
+    changed = {
+        new.name
+        for new, old in zip(functions, program.functions, strict=True)
+        if new is not old
+    }
+    return remove_dead_code(replace(program, functions=functions), changed)

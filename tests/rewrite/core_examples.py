@@ -212,6 +212,7 @@ def _with_facts(context: StatementContext) -> FactContext:
 
 
 OF_FACTS = (
+    "minifut.passes.block_steps",
     "minifut.passes.compare_unsigned",
     "minifut.passes.tile_steps",
     "minifut.passes.remove_checks.",

@@ -171,8 +171,11 @@ def _histograms(
 
 def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:
     """A body at every point; reductions and scans along the innermost dimension."""
-    if isinstance(exp, kernels.SegMap) and exp.steps is not None:
-        return _time_steps(f, exp, exp.steps)
+    match exp:
+        case kernels.SegMap(steps=kernels.TimeSteps() as steps):
+            return _time_steps(f, exp, steps)
+        case kernels.SegMap(steps=kernels.BlockSteps() as steps):
+            return _block_steps(f, exp, steps)
     seen: dict[Name, Any] = {}
     if isinstance(exp, kernels.SegMap) and exp.scan is not None:
         scanned = segmented(f, exp.scan)
@@ -202,6 +205,18 @@ def _time_steps(f: Frame, exp: kernels.SegMap, steps: kernels.TimeSteps) -> list
         f.values[steps.array] = made
     f.values[steps.array] = before
     return [made]
+
+
+def _block_steps(f: Frame, exp: kernels.SegMap, steps: kernels.BlockSteps) -> list[Any]:
+    """The same, with scalars that change from one time to the next."""
+    before = made = [f.values[name] for name in steps.arrays]
+    f.bind(steps.state, f.atoms(steps.initial))
+    for _ in range(f.atom(steps.count)):
+        made = segmented(f, replace(exp, steps=None))
+        f.values.update(zip(steps.arrays, made, strict=True))
+        f.bind(steps.state, f.body(steps.next))
+    f.values.update(zip(steps.arrays, before, strict=True))
+    return made
 
 
 def _segments(

@@ -22,6 +22,7 @@ from minifut.lowering.accumulators.common import combined_directly
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
+from minifut.lowering.segmap.block_steps import lower_block_steps
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.segmap.clamped_indices import ClampedIndices, clamp_indices
 from minifut.lowering.segmap.collected_writes import collect_writes, collected
@@ -56,13 +57,19 @@ def lower(
     if operation.steps is not None:
 
         def visit_step(
-            k: KernelBuilder, made: Array, at: tuple[kc.Expression, ...]
+            k: KernelBuilder,
+            body: kernels.KernelBody,
+            made: list[Array],
+            at: tuple[kc.Expression, ...],
         ) -> None:
             k.bind_indices(space.indices, at)
-            run_points(k, body, [made], at)
+            run_points(k, body, made, at)
 
-        base = pattern[0].name.base
-        lower_steps(host, base, operation, operation.steps, outputs[0], visit_step)
+        base, steps = pattern[0].name.base, operation.steps
+        if isinstance(steps, kernels.TimeSteps):
+            lower_steps(host, base, operation, steps, outputs[0], visit_step)
+        else:
+            lower_block_steps(host, base, operation, steps, outputs, visit_step)
         host.bind_all(pattern, outputs)
         return
     simple = is_simple(operation)

@@ -13,11 +13,13 @@ core; rows beside a block are made by both of its neighbours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from typing import TypeAlias
 
-from minifut.ir.kernels import SegMap, TimeSteps
+from minifut.ir.kernels import KernelBody, SegMap, TimeSteps
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import larger, smaller
@@ -26,6 +28,10 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.cpu import Indices, PointKind, VisitIndices, points
 from minifut.lowering.threads.builder import KernelBuilder
 
+VisitPoint: TypeAlias = Callable[
+    [KernelBuilder, KernelBody, list[Array], Indices], None
+]
+"""makes a point of arrays, by the body of a map"""
 TILE_BYTES = 1 << 17
 """of a tile without the rows beside it: two fit the second-level cache of a core"""
 FEWEST_ROWS = 16
@@ -38,9 +44,9 @@ def lower_steps(
     operation: SegMap,
     steps: TimeSteps,
     output: Array,
-    visit: Callable[[KernelBuilder, Array, Indices], None],
+    visit: VisitPoint,
 ) -> None:
-    """Launch one kernel that makes all steps; `visit` makes a point of an array."""
+    """Launch one kernel that makes all steps."""
     shape = host.sizes(operation.space.sizes)
     element, source = output.memory.element, host.array(steps.array)
     beside = steps.radius * (steps.count - 1)
@@ -48,16 +54,12 @@ def lower_steps(
     fitting = Size.constant(TILE_BYTES // element.bytes)
     fitting = fitting // maximum(ONE, product(shape[1:]))
     block = host.let_size(maximum(least, fitting), "block")
-    units = host.let_size(ceil_div(shape[0], block), "units")
-    workers = host.let_size(minimum(units, host.cores()), "workers")
+    units, workers = units_of(host, ceil_div(shape[0], block))
     tall = block + 2 * beside
     tiles = [host.allocate(element, (workers, tall, *shape[1:]), "tile") for _ in "ab"]
     k = host.kernel(base)
-    worker = k.declare("worker", k.identity("get_global_id"))
-    each, count = k.size_value(units), k.size_value(workers)
-    last = k.declare("last", (worker + 1) * each // count)
-    own = [tile.row((k.as_size(worker),)) for tile in tiles]
-    with k.loop("unit", last, worker * each // count) as unit:
+    with own_units(k, units, workers) as (worker, unit):
+        own = [tile.row((k.as_size(worker),)) for tile in tiles]
         height = k.size_value(shape[0])
         low = k.declare("low", unit * k.size_value(block))
         high = k.declare("high", smaller(low + k.size_value(block), height))
@@ -68,18 +70,34 @@ def lower_steps(
             bottom = k.declare("bottom", smaller(high + step * steps.radius, height))
             made = _from_row(k, own[step % 2], top) if step else output
             k.bind(steps.array, before)
-            _rows(k, shape, (top, bottom), partial(_visit, visit, made))
+            made_here = partial(_visit, visit, operation.body, made)
+            _rows(k, shape, (top, bottom), made_here)
             before = made
     host.launch(k, workers, 1)
 
 
+def units_of(host: HostBuilder, count: Size) -> tuple[Size, Size]:
+    """The number of blocks and of those who work on them."""
+    units = host.let_size(count, "units")
+    return units, host.let_size(minimum(units, host.cores()), "workers")
+
+
+@contextmanager
+def own_units(
+    k: KernelBuilder, units: Size, workers: Size
+) -> Iterator[tuple[kc.Variable, kc.Variable]]:
+    """The loop of a worker over its blocks: gives the numbers of both."""
+    worker = k.declare("worker", k.identity("get_global_id"))
+    each, count = k.size_value(units), k.size_value(workers)
+    last = k.declare("last", (worker + 1) * each // count)
+    with k.loop("unit", last, worker * each // count) as unit:
+        yield worker, unit
+
+
 def _visit(
-    visit: Callable[[KernelBuilder, Array, Indices], None],
-    made: Array,
-    k: KernelBuilder,
-    at: Indices,
+    visit: VisitPoint, body: KernelBody, made: Array, k: KernelBuilder, at: Indices
 ) -> None:
-    visit(k, made, at)
+    visit(k, body, [made], at)
 
 
 def _from_row(k: KernelBuilder, tile: Array, first: kc.Variable) -> Array:

@@ -1,0 +1,178 @@
+"""Several steps of a map within aligned blocks under the CPU schedule.
+
+    for each block                                of a worker, one after the other
+        half 0 of the tile                        from the arrays
+        for each run of steps that stay in parts of the block
+            for each part: for each step of the run: for each point
+                the other half                    from the one of the step before
+        or for a step that does not, for each point of the block
+        the results                               from the half of the last step
+
+Points have the numbers that they have in the arrays. Each worker has a tile of its own
+for each array, which stays in the second-level cache of its core, and a part of both
+halves in the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from minifut.ir.core import Stm
+from minifut.ir.kernels import BlockSteps, KernelBody, SegMap
+from minifut.ir.node import immutable, replace
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.traverse import free_names
+from minifut.kernel_ir import nodes as kc
+from minifut.lowering.cpu.partition import larger
+from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.index_functions import Array
+from minifut.lowering.segmap.cpu import Indices, PointKind, points
+from minifut.lowering.segmap.time_steps import VisitPoint, own_units, units_of
+from minifut.lowering.threads.builder import KernelBuilder
+
+NONE, SINGLE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+
+
+def lower_block_steps(
+    host: HostBuilder,
+    base: str,
+    operation: SegMap,
+    steps: BlockSteps,
+    outputs: list[Array],
+    visit: VisitPoint,
+) -> None:
+    """Launch one kernel that makes all steps."""
+    (size,) = host.sizes(operation.space.sizes)
+    block = host.let_size(host.index(steps.block), "block")
+    units, workers = units_of(host, size // block)
+    halves = Size.constant(2)
+    elements = [output.memory.element for output in outputs]
+    tiles = [host.allocate(e, (workers, halves, block), "tile") for e in elements]
+    k = host.kernel(base)
+    with own_units(k, units, workers) as (worker, unit):
+        length = k.size_value(block)
+        low = k.declare("low", unit * length)
+        high = k.declare("high", low + length)
+        here = (k.as_size(low), block, ONE)
+        own = [tile.row((k.as_size(worker),)) for tile in tiles]
+        for tile, name in zip(own, steps.arrays, strict=True):
+            k.copy(tile.row((ZERO,)), host.array(name).slice((here,)))
+        count = k.named(k.scalar(steps.count), "count")
+        state = _copied(k, steps, map(k.scalar, steps.initial))
+        step = k.declare("step", NONE)
+        made = _Steps(k, operation, steps, own, low, visit)
+        with k.while_loop(step < count):
+            run = _steps_in_parts(k, steps, state, count - step)
+            least = kc.Select(run > 0, k.scalar(steps.part), length, kc.LONG)
+            part = k.declare("part", least)
+            rounds = k.declare("rounds", larger(run, SINGLE))
+            now = _copied(k, steps, state)
+            with k.loop("first", high, low, part) as first:
+                _assign(k, now, state)
+                with k.loop("again", rounds) as again:
+                    made.step((first, first + part), now, step + again)
+            _assign(k, state, now)
+            k.assign(step, step + rounds)
+        for tile, output in zip(own, outputs, strict=True):
+            k.copy(output.slice((here,)), tile.row((k.as_size(count & 1),)))
+    host.launch(k, workers, 1)
+
+
+@immutable
+class _Steps:
+    """Emits a step, from one half of the tiles to the other."""
+
+    k: KernelBuilder
+    operation: SegMap
+    steps: BlockSteps
+    tiles: list[Array]
+    low: kc.Variable
+    visit: VisitPoint
+
+    def step(
+        self,
+        ends: tuple[kc.Expression, kc.Expression],
+        state: Sequence[kc.Variable],
+        number: kc.Expression,
+    ) -> None:
+        """The points between the ends at a step; then the state of the next."""
+        k = self.k
+        first, last = k.named(ends[0], "at"), k.named(ends[1], "stop")
+        before, made = (
+            [self.half(tile, (number + at) & 1) for tile in self.tiles] for at in (0, 1)
+        )
+        _bind(k, self.steps, state)
+        k.bind_all(self.steps.arrays, before)
+        body = _after_invariant(k, self.operation)
+
+        def visit_point(k: KernelBuilder, at: Indices) -> None:
+            self.visit(k, body, made, at)
+
+        index = k.variable("i", kc.LONG)
+        points(k, index, first, last, (index,), visit_point, PointKind(True, False))
+        _assign(k, state, k.body(self.steps.next))
+
+    def half(self, tile: Array, which: kc.Expression) -> Array:
+        """A half of a tile by the numbers that its points have in the arrays. It gets
+        a name of its own, as nothing that is in the other half."""
+        row = tile.row((self.k.as_size(which),))
+        part = self.k.part(row.memory, row.offset - self.k.as_size(self.low))
+        return replace(row, memory=part, offset=ZERO)
+
+
+def _steps_in_parts(
+    k: KernelBuilder,
+    steps: BlockSteps,
+    state: Sequence[kc.Variable],
+    most: kc.Expression,
+) -> kc.Variable:
+    """How many steps from a state on stay in parts of blocks."""
+    run = k.declare("run", NONE)
+    at, going = _copied(k, steps, state), k.declare("going", kc.Literal(True, kc.TRUTH))
+    with k.while_loop(going):
+        _bind(k, steps, at)
+        (stays,) = k.body(steps.stays)
+        assert isinstance(stays, kc.Expression)
+        k.assign(going, stays)
+        with k.branch(going):
+            k.assign(run, run + 1)
+            _assign(k, at, k.body(steps.next))
+            k.assign(going, run < most)
+    return run
+
+
+def _bind(k: KernelBuilder, steps: BlockSteps, state: Sequence[kc.Variable]) -> None:
+    k.bind_all([bound.name for bound in steps.state], state)
+
+
+def _copied(
+    k: KernelBuilder, steps: BlockSteps, values: Iterable[kc.Expression]
+) -> list[kc.Variable]:
+    """Variables for a state."""
+    pairs = zip(steps.state, values, strict=True)
+    return [k.declare(bound.name.base, value) for bound, value in pairs]
+
+
+def _assign(
+    k: KernelBuilder, state: Sequence[kc.Variable], values: Iterable[object]
+) -> None:
+    """Give a state values, which may be computed from it."""
+    made = []
+    for value in values:
+        assert isinstance(value, kc.Expression)
+        made.append(k.declare("next", value))
+    for variable, value in zip(state, made, strict=True):
+        k.assign(variable, value)
+
+
+def _after_invariant(k: KernelBuilder, operation: SegMap) -> KernelBody:
+    """Compute what is the same at all points; what is left of the body."""
+    varying = set(operation.space.indices)
+    left: list[Stm] = []
+    for statement in operation.body.statements:
+        if varying.isdisjoint(free_names(statement)):
+            k.statements_of((statement,))
+        else:
+            varying.update(bound.name for bound in statement.pattern)
+            left.append(statement)
+    return replace(operation.body, statements=tuple(left))

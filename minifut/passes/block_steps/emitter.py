@@ -1,0 +1,207 @@
+"""The loop that makes steps in aligned blocks: what is emitted in place of another."""
+
+from __future__ import annotations
+
+from minifut.analysis.aligned_blocks import Need
+from minifut.ir.builder import FALSE, TRUE, Builder, i64
+from minifut.ir.core import Atom, Body, If, Loop, WhileLoop
+from minifut.ir.kernels import (
+    NEVER,
+    AtLeast,
+    BlockSteps,
+    KernelBody,
+    Parameter,
+    SegMap,
+    SegSpace,
+)
+from minifut.ir.node import immutable
+from minifut.ir.traverse import rename_to
+from minifut.ir.types import BOOL, I64, U64, ScalarType
+from minifut.names import Name
+from minifut.passes.block_steps.states import Names, Steps, copy_statements
+
+UNNAMED = "block_steps"
+BLOCK_BYTES = 1 << 19
+"""of all arrays of a block, twice: they fit the second-level cache of a core"""
+PART_BYTES = 1 << 15
+"""the same of a part of a block, and the first-level cache"""
+FEWEST_BLOCKS = 16
+"""for as many threads, if there are so many points"""
+LARGE = 1 << 18
+"""bytes of arrays whose steps take longer than launches"""
+
+
+@immutable
+class Emitter:
+    """Emits the loop for steps, whose map has the body `unchecked` in blocks that have
+    what they need."""
+
+    steps: Steps
+    unchecked: KernelBody
+    needs: list[Need]
+
+    @property
+    def operation(self) -> SegMap:
+        exp = self.steps.map.exp
+        assert isinstance(exp, SegMap)
+        return exp
+
+    @property
+    def point_bytes(self) -> int:
+        types = self.operation.types
+        return sum(type_.bytes for type_ in types if isinstance(type_, ScalarType))
+
+    def is_large(self, build: Builder) -> Name:
+        """Whether steps take longer than their launches."""
+        threshold = Parameter(
+            UNNAMED,
+            "threshold",
+            (("cpu", LARGE), ("gpu", NEVER)),
+            (0, NEVER),
+            "steps that stay within aligned blocks are made at once, block by block",
+        )
+        (size,) = self.operation.space.sizes
+        return build.let(AtLeast(size * self.point_bytes, threshold), "large")
+
+    def points(self, number: int) -> int:
+        """How many points take so many bytes in two arrays each, a power of two."""
+        return 1 << ((number // 2 // self.point_bytes).bit_length() - 1)
+
+    def block(self, build: Builder) -> Name:
+        """The points of a block, a power of two that divides the number of all."""
+        count = build.size_atom(self.operation.space.sizes[0])
+        divisor = build.op("and", count, build.op("neg", count), base="divisor")
+        share = build.op("quot", count, i64(FEWEST_BLOCKS), base="share")
+        zeros = build.convert(build.op("clz", build.op("max", share, i64(1))), I64)
+        share = build.op("shl", i64(1), build.op("sub", i64(63), zeros), base="share")
+        most = build.op("min", share, i64(self.points(BLOCK_BYTES)), base="most")
+        some = build.op("max", divisor, i64(1))
+        return build.op("min", some, most, base="block")
+
+    def fits(self, build: Builder, names: Names, block: Name) -> Atom:
+        """Whether a step, whose values have these names, stays within blocks."""
+        tests: list[Atom] = []
+        for need in self.needs:
+            number = need.number
+            number = names.get(number, number) if isinstance(number, Name) else number
+            if need.kind == "below":
+                ends = [build.convert(atom, U64) for atom in (number, block)]
+                tests.append(build.op("lt", *ends, base="below"))
+            elif need.kind == "power":
+                less = build.op("sub", number, i64(1), base="less")
+                bits = build.op("and", number, less, base="bits")
+                tests.append(build.op("eq", bits, i64(0), base="power"))
+            else:
+                some = build.op("max", number, i64(1))
+                rest = build.op("rem", block, some, base="rest")
+                tests.append(build.op("eq", some, number, base="positive"))
+                tests.append(build.op("eq", rest, i64(0), base="divides"))
+        fits = tests[0]
+        for test in tests[1:]:
+            fits = build.op("and", fits, test, base="fits")
+        return fits
+
+    def loop(self, build: Builder) -> dict[int, Name]:
+        """All steps, several at once where they fit; the results by their position."""
+        steps, scope = self.steps, build
+        block, going = self.block(build), steps.is_any(build)
+        arrays = build.parameters([p.type for p in steps.arrays], "array")
+        state = build.parameters([p.type for p in steps.state], "state")
+        (goes,) = build.parameters([BOOL], "going")
+        given, now = tuple(p.name for p in arrays), tuple(p.name for p in state)
+        with build.body() as body:
+            names = self.names(given, now)
+            steps.values(body, names, checks=True)
+            fits = self.fits(body, names, block)
+            with body.body() as then:
+                several = self.several(then, block, given, now)
+            with body.body() as otherwise:
+                one = self.one(otherwise, dict(names))
+            choice = If(fits, then.finish(*several), otherwise.finish(*one))
+            again = body.let_many(choice, [p.name.base for p in (*arrays, *state)])
+        loop = Loop(
+            (*arrays, *state, goes),
+            (*steps.first, *steps.start(), going),
+            WhileLoop(goes.name),
+            body.finish(*again),
+        )
+        made = scope.let_many(loop, [p.name.base for p in (*arrays, *state)])
+        rest = made[len(arrays) + len(steps.levels) : -1]
+        return dict(zip(steps.order, (*made[: len(arrays)], *rest), strict=True))
+
+    def names(self, arrays: tuple[Name, ...], state: tuple[Name, ...]) -> Names:
+        """The names of a step's arrays and state."""
+        own = (p.name for p in (*self.steps.arrays, *self.steps.state))
+        return dict(zip(own, (*arrays, *state), strict=True))
+
+    def one(self, build: Builder, names: Names) -> tuple[Atom, ...]:
+        """One step as it was: its results, the next state, whether there is one."""
+        copy_statements(build, (self.steps.map,), names)
+        made = [names[bound.name] for bound in self.steps.map.pattern]
+        state, going = self.steps.following(build, names)
+        return (*made, *state, going)
+
+    def several(
+        self,
+        build: Builder,
+        block: Name,
+        arrays: tuple[Name, ...],
+        state: tuple[Name, ...],
+    ) -> tuple[Atom, ...]:
+        """All that fit of the steps from here on, of which the first does."""
+        count, after, going = self.run(build, block, state)
+        types = build.types(state)
+        exp = self.operation
+        params = build.parameters(types, "state")
+        own = tuple(p.name for p in params)
+        with build.body() as following:
+            names = self.names(arrays, own)
+            self.steps.values(following, names)
+            following_state, _ = self.steps.following(following, names)
+        part = build.op("min", block, i64(self.points(PART_BYTES)), base="part")
+        with build.body() as tests:
+            names = self.names(arrays, own)
+            self.steps.values(tests, names)
+            fits = self.fits(tests, names, part)
+        with build.body() as point:
+            names = self.names(arrays, own)
+            self.steps.values(point, names)
+            (index,) = exp.space.indices
+            names[index] = build.names.like(index)
+            copy_statements(point, self.unchecked.statements, names)
+        results = tuple(rename_to(result, names) for result in exp.body.result)
+        next_ = following.finish(*following_state)
+        made = SegMap(
+            exp.level,
+            SegSpace((names[index],), exp.space.sizes),
+            KernelBody(tuple(point.statements), results),
+            exp.types,
+            steps=BlockSteps(
+                block, part, arrays, count, params, state, next_, tests.finish(fits)
+            ),
+        )
+        bases = [bound.name.base for bound in self.steps.map.pattern]
+        return (*build.let_many(made, bases), *after, going)
+
+    def run(
+        self, build: Builder, block: Name, state: tuple[Name, ...]
+    ) -> tuple[Name, tuple[Name, ...], Name]:
+        """How many steps from here on fit, the state after them, and whether it is one
+        of a step."""
+        types = build.types(state)
+        params = build.parameters((I64, *types, BOOL, BOOL), "run")
+        count, *now, there, goes = (p.name for p in params)
+        with build.body() as body:
+            names = self.names(tuple(p.name for p in self.steps.arrays), tuple(now))
+            self.steps.values(body, names, checks=True)
+            fits = self.fits(body, names, block)
+            with body.body() as then:
+                more = then.op("add", count, i64(1), base="count")
+                following, going = self.steps.following(then, names)
+            ends = Body((), (count, *now, there, FALSE))
+            choice = If(fits, then.finish(more, *following, going, going), ends)
+            again = body.let_many(choice, [p.name.base for p in params])
+        initial: tuple[Atom, ...] = (i64(0), *state, TRUE, TRUE)
+        loop = Loop(params, initial, WhileLoop(goes), body.finish(*again))
+        made = build.let_many(loop, [p.name.base for p in params])
+        return made[0], made[1:-2], made[-2]
