@@ -290,10 +290,12 @@ def _quotient(facts: Facts, x: Form, a: Form, b: Form, up: bool) -> list[Fact]:
 
 def _shift_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
     value, by = exp.operands
-    if not isinstance(by, Constant) or not 0 <= by.value < exp.operator.result.bits:
+    x, a = of_atom(name), form_of(facts, value)
+    if isinstance(by, Constant) and 0 <= by.value < exp.operator.result.bits:
+        return _quotient(facts, x, a, number(1 << int(by.value)), up=False)
+    if proof.prove(facts, a) is None:
         return []
-    a, b = form_of(facts, value), number(1 << int(by.value))
-    return _quotient(facts, of_atom(name), a, b, up=False)
+    return [_by_definition(x, number(0)), _by_definition(a, x)]
 
 
 def _mask_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:

@@ -65,6 +65,9 @@ TRUE = {
     "a remainder": ("let x: i64 = mod_i64(k, 8i64)", "x", 0),
     "half a size": ("let h: i64 = div_i64(n, 2i64) let x: i64 = sub_i64(n, h)", "x", 0),
     "a shift": ("let h: i64 = shr_i64(n, 1i64) let x: i64 = sub_i64(n, h)", "x", 0),
+    "a shift by any number": (
+        "let h: i64 = shr_i64(n, k) let x: i64 = sub_i64(n, h)", "x", 0
+    ),
     "a branch": (
         "let c: bool = lt_i64(k, 0i64) let x: i64 = if c then {0i64} else {k}", "x", 0
     ),
@@ -81,6 +84,7 @@ FALSE = {
     "a minimum": ("let x: i64 = min_i64(k, n)", "x", 0),
     "a remainder by zero": ("let x: i64 = mod_i64(k, n)", "x", 1),
     "an absolute value that wraps": ("let x: i64 = abs_i64(k)", "x", 0),
+    "a shift of anything": ("let x: i64 = shr_i64(k, n)", "x", 0),
     "narrowed": (
         "let y: i32 = convert_i64_i32(n) let x: i64 = convert_i32_i64(y)", "x", 0
     ),
