@@ -30,6 +30,9 @@ from minifut.lowering.segmap.cpu import Indices, PointKind, points
 from minifut.lowering.segmap.time_steps import VisitPoint, own_units, units_of
 from minifut.lowering.threads.builder import KernelBuilder
 
+APART = 560
+"""elements between halves, in which a point would else have the same low bits of
+addresses: a load would wait for the store before"""
 NONE, SINGLE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
 
 
@@ -45,9 +48,9 @@ def lower_block_steps(
     (size,) = host.sizes(operation.space.sizes)
     block = host.let_size(host.index(steps.block), "block")
     units, workers = units_of(host, size // block)
-    halves = Size.constant(2)
+    apart, halves = host.let_size(block + APART, "apart"), Size.constant(2)
     elements = [output.memory.element for output in outputs]
-    tiles = [host.allocate(e, (workers, halves, block), "tile") for e in elements]
+    tiles = [host.allocate(e, (workers, halves, apart), "tile") for e in elements]
     k = host.kernel(base)
     with own_units(k, units, workers) as (worker, unit):
         length = k.size_value(block)
@@ -56,7 +59,9 @@ def lower_block_steps(
         here = (k.as_size(low), block, ONE)
         own = [tile.row((k.as_size(worker),)) for tile in tiles]
         for tile, name in zip(own, steps.arrays, strict=True):
-            k.copy(tile.row((ZERO,)), host.array(name).slice((here,)))
+            k.copy(
+                _shortened(tile.row((ZERO,)), block), host.array(name).slice((here,))
+            )
         count = k.named(k.scalar(steps.count), "count")
         state = _copied(k, steps, map(k.scalar, steps.initial))
         step = k.declare("step", NONE)
@@ -74,8 +79,13 @@ def lower_block_steps(
             _assign(k, state, now)
             k.assign(step, step + rounds)
         for tile, output in zip(own, outputs, strict=True):
-            k.copy(output.slice((here,)), tile.row((k.as_size(count & 1),)))
+            last = _shortened(tile.row((k.as_size(count & 1),)), block)
+            k.copy(output.slice((here,)), last)
     host.launch(k, workers, 1)
+
+
+def _shortened(row: Array, length: Size) -> Array:
+    return row.slice(((ZERO, length, ONE),))
 
 
 @immutable
