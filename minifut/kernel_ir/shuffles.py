@@ -7,6 +7,9 @@
     EVERY_2_16X32(a, b)            a0, a2, .. a14, b1, b3, .. b15
 
     minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
+    minifut_low_bits(bytes)        the lowest bits of the bytes of a word, side by side
+    minifut_count(bits)            how many bits are 1
+    minifut_compress_16X32(a, bits)    the lanes whose bits are 1, side by side
 
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
 need not be constant, often to a call.
@@ -38,6 +41,31 @@ def partners(operator: str, distance: int, lanes: int, bits: int) -> str:
     """The name of the macro that gives each lane the one whose number is its own,
     combined with a distance by "or" or "xor"."""
     return f"LANES_{operator.upper()}_{distance}_{lanes}X{bits}"
+
+
+def compress(lanes: int, bits: int) -> str:
+    """The name of the macro that puts the lanes whose bits are 1 side by side."""
+    return f"minifut_compress_{lanes}X{bits}"
+
+
+def _compress_definition(lanes: int, bits: int) -> str:
+    name, element = compress(lanes, bits), "long" if bits == 64 else "int"
+    type_, letter = f"{element}{lanes}", "d" if bits == 64 else "s"
+    builtin = f"__builtin_ia32_compress{letter}i{lanes * bits}_mask"
+    return (
+        "#if defined(__clang__) && defined(__AVX512VL__)\n"
+        f"#define {name}(a, bits) __builtin_astype({builtin}(a, a, bits), {type_})\n"
+        "#else\n"
+        f"static inline {type_} {name}({type_} a, ulong bits) {{\n"
+        f"  {element} from[{lanes}], to[{lanes}];\n"
+        f"  vstore{lanes}(a, 0, from);\n"
+        f"  for (int at = 0, count = 0; at < {lanes}; at++) {{\n"
+        "    to[count] = from[at];\n"
+        "    count += (bits >> at) & 1;\n"
+        "  }\n"
+        f"  return vload{lanes}(0, to);\n"
+        "}\n#endif\n"
+    )
 
 
 def every(stride: int, lanes: int, bits: int) -> str:
@@ -109,8 +137,34 @@ static inline ulong minifut_pack_bytes(ulong bytes, ulong bits) {
 #endif
 """
 
+LOW_BITS = """\
+#ifdef __BMI2__
+#define minifut_low_bits(bytes) __builtin_ia32_pext_di(bytes, 0x0101010101010101UL)
+#else
+#define minifut_low_bits(bytes) \\
+  ((((bytes) & 0x0101010101010101UL) * 0x0102040810204080UL) >> 56)
+#endif
+"""
+
+COUNT = """\
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define minifut_count(bits) ((ulong)__builtin_popcountl(bits))
+#else
+#define minifut_count(bits) popcount(bits)
+#endif
+"""
+"""PoCL's popcount is a call"""
+
 SHUFFLES: dict[str, str] = (
-    {"minifut_pack_bytes": PACK_BYTES}
+    {
+        "minifut_pack_bytes": PACK_BYTES,
+        "minifut_low_bits": LOW_BITS,
+        "minifut_count": COUNT,
+    }
+    | {
+        compress(lanes, bits): _compress_definition(lanes, bits)
+        for lanes, bits in ((16, 32), (8, 32), (8, 64))
+    }
     | {
         interleave(part, lanes, bits): _definition(
             interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)

@@ -63,7 +63,7 @@ def collect_writes(
           return writes zs [n] with ((place) = x)
         }
     after:
-        count = count + ((long)popcount(bits));
+        count = count + ((long)minifut_count(bits));
     declines: no loaded flag says which points write
         like before, with
         let flag: bool = flags[i] => let flag: bool = lt_i64(i, 7i64)

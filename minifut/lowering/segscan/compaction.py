@@ -4,12 +4,17 @@
     for l < 256: marks[l] = the bit of the point's stream; values[l] = what it writes
     for each stream:
         for p < count: result[first + p] = values[order[p]]
+    or, where the device compresses vectors:
+        packed = the values of the stream
+        for p < count: result[first + p] = packed[p]
 
 Each stream is written to memory in order. Scanned values are known between blocks only.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from minifut.ir.kernels import SegMap, WriteReturns
@@ -17,7 +22,7 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.split_block import emit_split
-from minifut.lowering.cpu.packed_points import BLOCK, PackedPoints
+from minifut.lowering.cpu.packed_points import BLOCK, COMPRESSES, NAMES, PackedPoints
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -25,6 +30,8 @@ from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.choices import returned_values
 from minifut.lowering.segscan.stable_partition import ChosenValues, StablePartition
 from minifut.lowering.threads.builder import KernelBuilder
+
+MOST_LANES = 16
 
 
 @immutable
@@ -59,17 +66,16 @@ class Compaction:
             ]
             self.bind_before(block)
             for number, stream in enumerate(plan.streams):
-                count = packed.collect(number, length)
-                for at, increment in enumerate(stream.increments):
-                    grown[at] = grown[at] + count if increment else grown[at]
+                count = k.declare("count", kc.Literal(0, kc.LONG))
                 together: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]] = {}
                 parts = zip(stream.places, self.outputs, written, strict=False)
                 for where, output, value in parts:
                     if where is not None:
                         pairs = together.setdefault((where, output.shape[0]), [])
                         pairs.append((output, values[value]))
-                for (where, size), pairs in together.items():
-                    self.write((where, size), packed, count, pairs)
+                self.write((number, length, count), packed, together)
+                for at, increment in enumerate(stream.increments):
+                    grown[at] = grown[at] + count if increment else grown[at]
             for running, more in zip(self.accumulators.all_places, grown, strict=True):
                 assert isinstance(running, kc.Variable)
                 k.assign(running, running + kc.Cast(more, running.type))
@@ -134,19 +140,49 @@ class Compaction:
 
     def write(
         self,
-        target: tuple[Size, Size],
+        points: tuple[int, kc.Expression, kc.Variable],
         packed: PackedPoints,
-        count: kc.Variable,
-        pairs: list[tuple[Array, kc.Memory]],
+        targets: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]],
     ) -> None:
-        """Write the collected points of a stream that are inside of the results."""
+        """Collect the points of a stream of a block of a length, count them, and write
+        those that are inside of the results: of values that fill lanes the values are
+        packed if the device does that."""
+        k, (number, length, count) = self.k, points
+        with k.nested() as by_numbers:
+            k.assign(count, packed.collect(number, length))
+            for target, pairs in targets.items():
+                with self.inside(target, count) as (p, at):
+                    lane = packed.lane(p)
+                    for output, memory in pairs:
+                        k.write(output, (at,), k.load(memory, lane))
+        memories = dict.fromkeys(m for pairs in targets.values() for _, m in pairs)
+        if not memories or any(m.element not in NAMES for m in memories):
+            k.statements.extend(by_numbers)
+            return
+        own = {
+            memory: k.private_memory(memory.element, BLOCK + MOST_LANES, "packed")
+            for memory in memories
+        }
+        with k.nested() as by_values:
+            packed.compress(number, length, count, list(own.items()))
+            for target, pairs in targets.items():
+                with self.inside(target, count) as (p, at):
+                    for output, memory in pairs:
+                        k.write(output, (at,), k.load(own[memory], p))
+        compresses = k.build_constant(COMPRESSES).equals(1)
+        values, numbers = kc.Block(tuple(by_values)), kc.Block(tuple(by_numbers))
+        k.emit(kc.StaticIf(compresses, values, numbers))
+
+    @contextmanager
+    def inside(
+        self, target: tuple[Size, Size], count: kc.Variable
+    ) -> Iterator[tuple[kc.Variable, kc.Variable]]:
+        """The loop over the collected points of a stream that are inside of results;
+        gives their number and their place."""
         k, (where, length) = self.k, target
         first = k.declare("first", k.size(where + 1))
         size = k.size_value(length)
         low = kc.Select(first < 0, 0 - first, kc.Literal(0, kc.LONG), kc.LONG)
         high = smaller(size - first, count)
         with k.loop("p", high, low) as p:
-            lane = packed.lane(p)
-            at = k.declare("at", first + p)
-            for output, memory in pairs:
-                k.write(output, (at,), k.load(memory, lane))
+            yield p, k.declare("at", first + p)

@@ -116,7 +116,7 @@ def partition_stably(
           return writes zs [n] with ((place) = y)
         }
     after:
-        count = count + ((long)popcount(bits));
+        count = count + ((long)minifut_count(mask));
     declines: a place does not follow from scans of flags
         like before, with
         let before: i64 = sub_i64(end, 1i64) => let before: i64 = convert_i32_i64(y)

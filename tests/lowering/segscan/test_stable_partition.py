@@ -9,7 +9,7 @@ import pyopencl as cl
 import pytest
 
 import minifut
-from minifut.kernel_ir.shuffles import PACK_BYTES
+from minifut.kernel_ir.shuffles import PACK_BYTES, SHUFFLES, compress
 from minifut.lowering.segscan import stable_partition
 
 POSITIONS = """
@@ -142,6 +142,25 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
 
 
 @pytest.mark.device
+@pytest.mark.parametrize("element", ["f32", "f64", "u32", "i64", "u8"])
+@pytest.mark.parametrize("compresses", [0, 1])
+def test_any_element_is_packed(element: str, compresses: int) -> None:
+    text = f"""entry main [n] (xs: [n]{element}) =
+      partition (\\(x, _) -> x < {element}.i32 50) (zip xs (iota n))
+      |> \\(a, b) -> (unzip a, unzip b)"""
+    program = minifut.compile(text, schedule="cpu")
+    if "cpu.compresses" in program.tuning:
+        program.tuning["cpu.compresses"] = compresses
+    type_ = {"f32": "f4", "f64": "f8", "u32": "u4", "i64": "i8", "u8": "u1"}[element]
+    for n in (0, 1, 7, 16, 17, 255, 256, 300, 5000):
+        xs = np.random.default_rng(n).integers(0, 99, n).astype(type_)
+        left, right = np.flatnonzero(xs < 50), np.flatnonzero(xs >= 50)
+        wanted = (xs[left], left, xs[right], right)
+        given = program.main(xs)
+        _same([part for parts in given for part in _tuple(parts)], wanted)
+
+
+@pytest.mark.device
 def test_too_many_points_for_32_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     text, _ = PROGRAMS["positions of 32 bits"]
     monkeypatch.setattr(stable_partition, "NARROW_POINTS", 300)
@@ -160,7 +179,7 @@ def _same(given: object, wanted: object) -> None:
 
 
 def _tuple(result: object) -> tuple:
-    return result if isinstance(result, tuple) else (result,)
+    return tuple(result) if isinstance(result, tuple | list) else (result,)
 
 
 @pytest.mark.device
@@ -185,3 +204,36 @@ __kernel void pack(__global const ulong *bits, __global ulong *packed) {{
     for flag, row in zip(flags, packed.view(np.uint8).reshape(256, 8), strict=True):
         lanes = np.flatnonzero(flag)
         assert list(row) == [*lanes, *[0] * (8 - len(lanes))]
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("prefix", ["", "#undef __AVX512VL__\n#undef __BMI2__\n"])
+@pytest.mark.parametrize(("lanes", "bits"), [(16, 32), (8, 32), (8, 64)])
+def test_compressed_lanes(prefix: str, lanes: int, bits: int) -> None:
+    element = "long" if bits == 64 else "int"
+    name, low = compress(lanes, bits), "minifut_low_bits"
+    source = f"""{prefix}{SHUFFLES[name]}{SHUFFLES[low]}{SHUFFLES["minifut_count"]}
+__kernel void pack(__global const ulong *words, __global {element} *packed) {{
+  size_t i = get_global_id(0);
+  ulong mask = {low}(words[i]) | {low}(words[i] >> 1) << {lanes - 8};
+  {element} numbers[{lanes}];
+  for (int at = 0; at < {lanes}; at++) numbers[at] = at + 1;
+  vstore{lanes}({name}(vload{lanes}(0, numbers), mask), i, packed);
+  for (int at = minifut_count(mask); at < {lanes}; at++) packed[i * {lanes} + at] = 0;
+}}"""
+    context = cl.create_some_context(interactive=False)
+    queue = cl.CommandQueue(context)
+    words = np.random.default_rng(3).integers(0, 1 << 63, 64, dtype=np.uint64)
+    flag = cl.mem_flags
+    given = cl.Buffer(context, flag.COPY_HOST_PTR | flag.READ_WRITE, hostbuf=words)
+    packed = np.zeros((64, lanes), np.int64 if bits == 64 else np.int32)
+    made = cl.Buffer(context, flag.READ_WRITE, packed.nbytes)
+    cl.Program(context, source).build().pack(queue, (64,), None, given, made)
+    cl.enqueue_copy(queue, packed, made)
+    for word, row in zip(words.tolist(), packed, strict=True):
+        flags = [word >> (8 * at) & 1 for at in range(8)]
+        more = [word >> (8 * at + 1) & 1 for at in range(8)]
+        both = [one | other for one, other in zip(flags, more, strict=True)]
+        flags = flags + more if lanes == 16 else both
+        numbers = [at + 1 for at, flag in enumerate(flags) if flag]
+        assert list(row) == [*numbers, *[0] * (lanes - len(numbers))]
