@@ -27,8 +27,9 @@ PART_BYTES = 1 << 15
 """the same of a part of a block, and the first-level cache"""
 FEWEST_BLOCKS = 16
 """for as many threads, if there are so many points"""
-LARGE = 1 << 18
-"""bytes of arrays whose steps take longer than launches"""
+LARGE = 1 << 17
+"""bytes of arrays whose steps take longer than launches. A bitonic sort on two cores of
+a Xeon: 2^14 f32 0.79 in place of 0.66 ms, 2^15 0.71 of 0.95, 2^18 3.4 of 4.3"""
 
 
 @immutable

@@ -31,7 +31,7 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
           return q
         }
     after:
-        let large: bool = at_least(16 * n, "block_steps" "threshold" ("cpu" = 262144,
+        let large: bool = at_least(16 * n, "block_steps" "threshold" ("cpu" = 131072,
             "gpu" = 4611686018427387904) bounds 0 4611686018427387904 guards
             "steps that stay within aligned blocks are made at once, block by block")
         let b: [2 * n]i64 = if large then {
