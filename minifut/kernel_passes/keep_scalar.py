@@ -44,30 +44,21 @@ def keep_loop_scalar(
         for (long i = 0L; i < n; i++) {
             ys[i] = table[xs[i]];
         }
-    declines: nothing narrow is gathered
-        given (const int *table, const int *xs, int *ys, long n)
+    declines: bytes are read by position alone
+        given (const uchar *table, const uchar *xs, uchar *ys, long n)
         PARALLEL
         for (long i = 0; i < n; i++) {
-            ys[i] = table[xs[i]];
-        }
-    declines: it is no innermost loop over points
-        given (const int *xs, int *ys, long n)
-        for (long i = 0; i < n; i++) {
-            for (long j = 0; j < n; j++) {
-                ys[i] = xs[j];
-            }
+            ys[i] = table[i];
         }
     """
-    if not isinstance(loop, kc.For):
+    if not isinstance(loop, kc.For) or not loop.parallel or has_loops(loop.body):
         return None
-    if not loop.parallel or has_loops(loop.body):
-        return Declined("it is no innermost loop over points")
     loads = [node for node in walk(loop.body) if isinstance(node, kc.Load)]
     narrow = [load for load in loads if load.memory.element.bits < GATHERED]
     if not narrow:
-        return Declined("nothing narrow is gathered")
+        return None
     memories = {load.memory.name for load in loads}
     loaded = find_varying(loop.body.statements, memories)
     if not any(varies(load.index, loaded) for load in narrow):
-        return Declined("nothing narrow is gathered")
+        return Declined("bytes are read by position alone")
     return (replace(loop, parallel=False, scalar=True),)
