@@ -10,7 +10,8 @@ import minifut
 PROGRAMS = {
     "a step in time": """
 entry main [n] (k: i64) (x: [n]f64) (v: [n]f64) = loop (x, v) for _t < k do
-  let v = map2 (\\a b -> a - 0.01 * b) v x in (map2 (\\a b -> a + 0.01 * b) x v, v)""",
+  let c = x[n - 1]
+  let v = map2 (\\a b -> a - 0.01 * b * c) v x in (map2 (\\a b -> a + 0.01 * b) x v, v)""",
     "fields of two dimensions": """
 entry main [n][m] (k: i64) (e: [n][m]f64) (h: [n][m]f64) = loop (e, h) for _t < k do
   let e = tabulate_2d n m (\\i j -> if i > 0 && j > 1 then e[i, j] - h[i-1, j] + h[i, j-2]
@@ -25,7 +26,7 @@ entry main [n] (k: i64) (x: [n]f64) = loop (x, y) = (x, x) for i < k do
     "a start that is needed": """
 entry main [n] (k: i64) (x: [n]f64) =
   let y = map (+ 1) x
-  let z = loop z = y for _t < k do map (* 1.5) z
+  let z = loop z = y for _t < k do let c = z[0] in map (* c) z
   in (map2 (+) y z, y)""",
     "results in branches": """
 entry main [n] (k: i64) (x: [n]f64) = loop x for i < k do

@@ -18,7 +18,8 @@ pytestmark = pytest.mark.device
 TEXT = """
 entry twice (xs: []f32): []f32 = map (2 *) xs
 entry steps (n: i64) (xs: *[]f32): []f32 =
-  loop xs for i < n do map2 (\\x j -> 2 * x + f32.i64 (j % 3)) xs (indices xs)
+  loop xs for i < n do
+    map3 (\\x y j -> 2 * x + 0 * y + f32.i64 (j % 3)) xs (reverse xs) (indices xs)
 entry mixed (xs: []f32) (ys: []f32): f32 =
   f32.sum (map (+ 1) xs) + f32.maximum (scan (+) 0 ys)
 entry shift [n] (xs: *[n]f32): [n]f32 =
