@@ -18,7 +18,7 @@ from minifut.ir.node import immutable
 from minifut.ir.traverse import rename_to
 from minifut.ir.types import BOOL, I64, U64, ScalarType
 from minifut.names import Name
-from minifut.passes.block_steps.states import Names, Steps, copy_statements
+from minifut.passes.block_steps.states import Renaming, RepeatedMap, copy_statements
 
 UNNAMED = "block_steps"
 BLOCK_BYTES = 1 << 19
@@ -33,11 +33,11 @@ a Xeon: 2^14 f32 0.79 in place of 0.66 ms, 2^15 0.71 of 0.95, 2^18 3.4 of 4.3"""
 
 
 @immutable
-class Emitter:
+class BlockStepsEmitter:
     """Emits the loop for steps, whose map has the body `unchecked` in blocks that have
     what they need."""
 
-    steps: Steps
+    steps: RepeatedMap
     unchecked: KernelBody
     needs: list[Need]
 
@@ -79,7 +79,7 @@ class Emitter:
         some = build.op("max", divisor, i64(1))
         return build.op("min", some, most, base="block")
 
-    def fits(self, build: Builder, names: Names, block: Name) -> Atom:
+    def fits(self, build: Builder, names: Renaming, block: Name) -> Atom:
         """Whether a step, whose values have these names, stays within blocks."""
         tests: list[Atom] = []
         for need in self.needs:
@@ -130,12 +130,12 @@ class Emitter:
         rest = made[len(arrays) + len(steps.levels) : -1]
         return dict(zip(steps.order, (*made[: len(arrays)], *rest), strict=True))
 
-    def names(self, arrays: tuple[Name, ...], state: tuple[Name, ...]) -> Names:
+    def names(self, arrays: tuple[Name, ...], state: tuple[Name, ...]) -> Renaming:
         """The names of a step's arrays and state."""
         own = (p.name for p in (*self.steps.arrays, *self.steps.state))
         return dict(zip(own, (*arrays, *state), strict=True))
 
-    def one(self, build: Builder, names: Names) -> tuple[Atom, ...]:
+    def one(self, build: Builder, names: Renaming) -> tuple[Atom, ...]:
         """One step as it was: its results, the next state, whether there is one."""
         copy_statements(build, (self.steps.map,), names)
         made = [names[bound.name] for bound in self.steps.map.pattern]

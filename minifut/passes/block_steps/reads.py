@@ -24,13 +24,13 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import bound_names, free_names
 from minifut.ir.types import I64, U64
 from minifut.names import Name
-from minifut.passes.block_steps.states import Steps
+from minifut.passes.block_steps.states import RepeatedMap
 from minifut.passes.remove_checks.rules import conjuncts
 from minifut.passes.speculate import reason_to_jump
 from minifut.rewrite.rule import Decline
 
 
-def body_in_blocks(steps: Steps, facts: Facts) -> tuple[KernelBody, set[Need]]:
+def body_in_blocks(steps: RepeatedMap, facts: Facts) -> tuple[KernelBody, set[Need]]:
     """The body of the map without the checks that hold where reads are within a block,
     and what blocks need for that."""
     exp = steps.map.exp

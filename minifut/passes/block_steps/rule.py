@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from minifut.ir.core import If, Loop, Stm
 from minifut.ir.traverse import rename
-from minifut.passes.block_steps.emitter import Emitter
+from minifut.passes.block_steps.emitter import BlockStepsEmitter
 from minifut.passes.block_steps.reads import body_in_blocks
-from minifut.passes.block_steps.states import Steps, find_steps
+from minifut.passes.block_steps.states import RepeatedMap, find_steps
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -134,13 +134,13 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
     loop = statement.exp
     assert isinstance(loop, Loop)
     steps = find_steps(loop, context.facts)
-    if not isinstance(steps, Steps):
+    if not isinstance(steps, RepeatedMap):
         return steps
     unchecked, needs = body_in_blocks(steps, context.facts)
     if not needs:
         return Declined("points read their own elements only")
     build = context.builder(statement)
-    emitter = Emitter(steps, unchecked, sorted(needs, key=str))
+    emitter = BlockStepsEmitter(steps, unchecked, sorted(needs, key=str))
     large = emitter.is_large(build)
     with build.body() as inner:
         made = emitter.loop(inner)

@@ -35,11 +35,11 @@ from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
-Names = dict[Name, Name]
+Renaming = dict[Name, Name]
 
 
 @immutable
-class Level:
+class LoopLevel:
     """A loop: its counter, and the statements of scalars before what it repeats, with
     checks of them."""
 
@@ -48,12 +48,12 @@ class Level:
 
 
 @immutable
-class Steps:
+class RepeatedMap:
     """The levels, outermost first, of loops around one map; `arrays` are what the map
     makes anew, `carried` further scalars of the innermost loop, which become `results`
     by the statements `after`. Positions are those among the loop's parameters."""
 
-    levels: tuple[Level, ...]
+    levels: tuple[LoopLevel, ...]
     map: Stm
     arrays: tuple[Param, ...]
     first: tuple[Atom, ...]
@@ -75,7 +75,7 @@ class Steps:
         """The state of the first step."""
         return (*[constant(0, at.form.type) for at in self.levels], *self.initial)
 
-    def values(self, build: Builder, names: Names, *, checks: bool = False) -> None:
+    def values(self, build: Builder, names: Renaming, *, checks: bool = False) -> None:
         """Compute what a step needs besides its state, of which names are known; with
         the checks of the host, or without."""
         for level in self.levels:
@@ -83,7 +83,9 @@ class Steps:
                 if checks or not isinstance(statement.exp, Assert):
                     copy_statements(build, (statement,), names)
 
-    def following(self, build: Builder, names: Names) -> tuple[tuple[Atom, ...], Name]:
+    def following(
+        self, build: Builder, names: Renaming
+    ) -> tuple[tuple[Atom, ...], Name]:
         """The state after a step whose values are there, and whether there is a step
         with it."""
         copy_statements(build, self.after, names)
@@ -105,7 +107,7 @@ class Steps:
         return build.op("lt", constant(0, form.type), form.bound, base="going")
 
 
-def _one_more(build: Builder, level: Level, names: Names) -> tuple[Name, Name]:
+def _one_more(build: Builder, level: LoopLevel, names: Renaming) -> tuple[Name, Name]:
     form = level.form
     counter = build.op("add", names[form.index], constant(1, form.type), base="next")
     return counter, build.op("lt", counter, _named(form.bound, names), base="more")
@@ -118,11 +120,11 @@ def _choice(build: Builder, condition: Atom, then: Atom, otherwise: Atom) -> Ato
     return build.let(choice, "next")
 
 
-def _named(atom: Atom, names: Names) -> Atom:
+def _named(atom: Atom, names: Renaming) -> Atom:
     return names.get(atom, atom) if isinstance(atom, Name) else atom
 
 
-def copy_statements(build: Builder, statements: Iterable[Stm], names: Names) -> None:
+def copy_statements(build: Builder, statements: Iterable[Stm], names: Renaming) -> None:
     """The statements with the names, to which those are added that they bind."""
     for statement in statements:
         own = {name: build.names.like(name) for name in bound_names(statement)}
@@ -133,7 +135,7 @@ def copy_statements(build: Builder, statements: Iterable[Stm], names: Names) -> 
 # --- finding them ---------------------------------------------------------------------
 
 
-def find_steps(loop: Loop, facts: Facts) -> Steps | Declined | None:
+def find_steps(loop: Loop, facts: Facts) -> RepeatedMap | Declined | None:
     """The steps of a loop or of two nested ones; None if it is no loop of one map."""
     steps = _one_level(loop)
     if steps is not None or not isinstance(loop.form, ForLoop):
@@ -147,7 +149,7 @@ def find_steps(loop: Loop, facts: Facts) -> Steps | Declined | None:
     if inner is None or not all(map(_is_of_host, before)):
         return None
     steps = _one_level(inner)
-    if not isinstance(steps, Steps):
+    if not isinstance(steps, RepeatedMap):
         return steps
     whole = tuple(p.name for p in last.pattern) == loop.body.result
     if not whole or inner.initial != tuple(p.name for p in loop.parameters):
@@ -163,7 +165,7 @@ def find_steps(loop: Loop, facts: Facts) -> Steps | Declined | None:
         (level,) = steps.levels
         if facts.below(constant(0, level.form.type), level.form.bound) is None:
             return Declined("the inner loop may have no step")
-    outer = Level(loop.form, tuple(before))
+    outer = LoopLevel(loop.form, tuple(before))
     first = tuple(loop.initial[at] for at in steps.order)
     return replace(steps, levels=(outer, *steps.levels), first=first)
 
@@ -194,7 +196,7 @@ def _is_of_host(statement: Stm) -> bool:
     return isinstance(statement.exp, Assert) or _is_scalar(statement)
 
 
-def _one_level(loop: Loop) -> Steps | None:
+def _one_level(loop: Loop) -> RepeatedMap | None:
     statements, form = loop.body.statements, loop.form
     maps = [s for s in statements if isinstance(s.exp, SegMap)]
     if not isinstance(form, ForLoop) or len(maps) != 1:
@@ -230,8 +232,8 @@ def _one_level(loop: Loop) -> Steps | None:
     if not all(map(_is_scalar, after)):
         return None
     before = (*[s for s in others if s not in after], *before)
-    return Steps(
-        (Level(form, before),),
+    return RepeatedMap(
+        (LoopLevel(form, before),),
         replace(made, exp=replace(exp, body=replace(exp.body, statements=point))),
         arrays,
         tuple(loop.initial[at] for at in order),
