@@ -19,6 +19,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
     a fold of reductions               1.5-31     a segmented reduction, then a fold
+      whose operands are shared        0.2-0.9    lanes are the points that are folded
     convolutions                       0.003-0.01 all operands are shared, and rows are
                                                   windows
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
@@ -165,9 +166,20 @@ def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     return points * (ONE - minimum(ONE, maximum(*widths) // long))
 
 
-def fold_defaults(last: Iterable[Stm]) -> tuple[int, int]:
-    """The same for a reduction or scan."""
-    operations = sum(isinstance(statement.exp, SEGMENTED) for statement in last)
+def fold_defaults(last: Iterable[Stm], depth: int, iotas: Set[Name]) -> tuple[int, int]:
+    """The same for a reduction or scan, the last of so many dimensions. Where each of
+    its points folds operands that it shares with others, as distances of all points to
+    all centres of which the least are wanted, lanes are points."""
+    made = [statement.exp for statement in last]
+    folds = [
+        exp
+        for exp in made
+        if isinstance(exp, SegRed) and len(exp.space.sizes) == depth + 1
+    ]
+    scans = any(isinstance(exp, SegScan) for exp in made)
+    if not scans and any(shares_operands(fold, iotas) for fold in folds):
+        return CPU_PRODUCTS, GPU_BUSY
+    operations = sum(isinstance(exp, SEGMENTED) for exp in made)
     return NEVER if operations <= 2 else CPU_FOLD, GPU_BUSY
 
 

@@ -98,10 +98,10 @@ class VersionChoice:
     def outer_defaults(self) -> tuple[int, int]:
         """For a CPU and a GPU."""
         last = host_statements(self.inner.build.statements)
+        iotas = self.iotas()
         if self.soac.is_map:
-            function, iotas = self.soac.function, self.iotas()
-            return outer_defaults(function, last, self.perfect, iotas)
-        return fold_defaults(last)
+            return outer_defaults(self.soac.function, last, self.perfect, iotas)
+        return fold_defaults(last, len(self.judgement.nest.sizes) + 1, iotas)
 
     def iotas(self) -> set[Name]:
         """The arrays that number their elements."""

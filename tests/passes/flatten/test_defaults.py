@@ -88,6 +88,23 @@ def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     assert [given["gpu"] for given in outer] == [defaults.GPU_BUSY]
 
 
+def test_folds_of_shared_operands_have_points_in_lanes() -> None:
+    """The cost of k-means, but not what is least of rows that no two points share."""
+    distances = """entry main [n][k][d] (c: [k][d]f32) (x: [n][d]f32) =
+      f32.sum (map (\\p -> f32.minimum (map (\\q ->
+        f32.sum (map2 (\\a b -> (a - b) * (a - b)) p q)) c)) x)"""
+    sums = """entry main [n][m][k] (a: [n][m][k]f32) =
+      f32.sum (map (f32.minimum <-< map f32.sum) a)"""
+    for text, wanted in ((distances, defaults.CPU_PRODUCTS), (sums, NEVER)):
+        core = stages.to_core(stages.check(Source("nest.fut", text)))
+        found = {
+            n.threshold.name: dict(n.threshold.defaults)["cpu"]
+            for n in walk(stages.to_kernels(core))
+            if isinstance(n, AtLeast)
+        }
+        assert found["main.reduce_reduce.map_reduce.reduce_reduce.outer"] == wanted
+
+
 PRODUCTS = """
 def mul [n][m][k] (a: [n][k]f32) (b: [k][m]f32): [n][m]f32 =
   map (\\row -> map (\\col -> f32.sum (map2 (*) row col)) (transpose b)) a
