@@ -56,69 +56,49 @@ def required(verb: str, lanes: int, bits: int) -> Iterator[str]:
     yield masked_access(verb, lanes, bits)
 
 
-def _load(lanes: int, bits: int) -> str:
+def _definition(verb: str, lanes: int, bits: int) -> str:
     """By a builtin, by halves, or lane by lane."""
-    type_, shape = f"{INTEGERS[bits]}{lanes}", (lanes, bits)
-    if lanes > NARROWEST:
-        half = masked_access("load", lanes // 2, bits)
-        parts = f"{half}(place, mask.lo), {half}(place + {lanes // 2}, mask.hi)"
-    else:
-        parts = ", ".join(f"mask.s{n} ? place[{n}] : 0" for n in range(lanes))
+    integer, loads = INTEGERS[bits], verb == "load"
+    type_, half = f"{integer}{lanes}", masked_access(verb, lanes // 2, bits)
+    result, constant = (type_, "const ") if loads else ("void", "")
+    more = "" if loads else f", {type_} value"
+    halves = [
+        f"{half}({place}, mask.{side}{'' if loads else f', value.{side}'})"
+        for place, side in (("place", "lo"), (f"place + {lanes // 2}", "hi"))
+    ]
+    numbers = range(lanes)
+    each = [f"mask.s{n} ? place[{n}] : 0" for n in numbers]
+    if not loads:
+        each = [f"if (mask.s{n}) place[{n}] = value.s{n}" for n in numbers]
+    parts = halves if lanes > NARROWEST else each
+    text = f"return ({type_})({', '.join(parts)})" if loads else "; ".join(parts)
     head = (
-        f"static {type_} {masked_access('load', lanes, bits)}("
-        f"__global const {INTEGERS[bits]} *place, int{lanes} mask)\n"
+        f"static {result} {masked_access(verb, lanes, bits)}("
+        f"__global {constant}{integer} *place, int{lanes} mask{more})\n"
     )
-    otherwise = f"{head}{{\n  return ({type_})({parts});\n}}\n"
+    otherwise = f"{head}{{\n  {text};\n}}\n"
+    call = _builtin(verb, lanes, bits)
+    if call is None:
+        return otherwise
+    native = f"return __builtin_astype({call}, {type_})" if loads else call
+    feature = AVX2 if loads and (lanes, bits) in SHORT else AVX512
+    return _either(feature, f"{head}{{\n  {native};\n}}\n", otherwise)
+
+
+def _builtin(verb: str, lanes: int, bits: int) -> str | None:
+    """The call of the instruction, if there is one of this shape."""
+    shape, loads = (lanes, bits), verb == "load"
+    constant = "const " if loads else ""
     if shape in SHORT:
-        at = f"(const {TYPES[shape]} *)(ulong)place"
-        call = f"__builtin_ia32_maskload{SHORT[shape]}({at}, {MASKS[shape]})"
-        return _either(
-            AVX2, f"{head}{{\n  return {_back(call, type_)};\n}}\n", otherwise
-        )
+        at = f"({constant}{TYPES[shape]} *)(ulong)place, {MASKS[shape]}"
+        value = "" if loads else f", {_as('value', *shape)}"
+        return f"__builtin_ia32_mask{verb}{SHORT[shape]}({at}{value})"
     if shape in LONG:
         kind, active = LONG[shape]
-        at, zero = (
-            f"(const {INTEGERS[bits]} *)(ulong)place",
-            _as(f"({type_})(0)", *shape),
-        )
-        call = f"__builtin_ia32_loaddqu{kind}512_mask({at}, {zero}, {active})"
-        return _either(
-            AVX512, f"{head}{{\n  return {_back(call, type_)};\n}}\n", otherwise
-        )
-    return otherwise
-
-
-def _store(lanes: int, bits: int) -> str:
-    """The same."""
-    type_, shape = f"{INTEGERS[bits]}{lanes}", (lanes, bits)
-    if lanes > NARROWEST:
-        half = masked_access("store", lanes // 2, bits)
-        parts = [
-            f"{half}(place, mask.lo, value.lo);",
-            f"{half}(place + {lanes // 2}, mask.hi, value.hi);",
-        ]
-    else:
-        parts = [f"if (mask.s{n}) place[{n}] = value.s{n};" for n in range(lanes)]
-    head = (
-        f"static void {masked_access('store', lanes, bits)}("
-        f"__global {INTEGERS[bits]} *place, int{lanes} mask, {type_} value)\n"
-    )
-    otherwise = f"{head}{{\n  {' '.join(parts)}\n}}\n"
-    if shape in SHORT:
-        at = f"({TYPES[shape]} *)(ulong)place"
-        value = _as("value", *shape)
-        call = f"__builtin_ia32_maskstore{SHORT[shape]}({at}, {MASKS[shape]}, {value})"
-        return _either(AVX512, f"{head}{{\n  {call};\n}}\n", otherwise)
-    if shape in LONG:
-        kind, active = LONG[shape]
-        at, value = f"({INTEGERS[bits]} *)(ulong)place", _as("value", *shape)
-        call = f"__builtin_ia32_storedqu{kind}512_mask({at}, {value}, {active})"
-        return _either(AVX512, f"{head}{{\n  {call};\n}}\n", otherwise)
-    return otherwise
-
-
-def _back(call: str, type_: str) -> str:
-    return f"__builtin_astype({call}, {type_})"
+        at = f"({constant}{INTEGERS[bits]} *)(ulong)place"
+        value = _as(f"({INTEGERS[bits]}{lanes})(0)" if loads else "value", *shape)
+        return f"__builtin_ia32_{verb}dqu{kind}512_mask({at}, {value}, {active})"
+    return None
 
 
 def _either(feature: str, native: str, otherwise: str) -> str:
@@ -134,7 +114,10 @@ MASKED_ACCESSES = {
         for (lanes, bits), name in TYPES.items()
     )
     + "#endif\n",
-    **{masked_access("load", *shape): _load(*shape) for shape in SHAPES},
-    **{masked_access("store", *shape): _store(*shape) for shape in SHAPES},
+    **{
+        masked_access(verb, *shape): _definition(verb, *shape)
+        for verb in ("load", "store")
+        for shape in SHAPES
+    },
 }
 """the texts by the names of the functions"""

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from minifut.ir.scalars import COMPARISONS
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.split_block import decided_in_block
-from minifut.kernel_passes.vectorise.accesses import MASKABLE
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
-from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     KernelOutcome,
@@ -34,6 +31,7 @@ from minifut.kernel_passes.vectorise.operators import (
     VectorCode,
 )
 from minifut.kernel_passes.vectorise.ordered_operands import decided_by_order
+from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -125,7 +123,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
                 with k.loop("at", whole, fold.first + step, step) as at:
                     collect(at, *[ordered] * many)
         end: kc.Expression = whole
-        if ends_in_masks(fold):
+        if fewest_with_masks(fold) is not None:
             end = fold.last
             with k.loop("at", end, whole, vectorised.width) as at:
                 vectorised.visit_before(end, at)
@@ -139,32 +137,6 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         k.assign(fold.start, end)
 
     return folded(fold, context, make)
-
-
-def ends_in_masks(fold: Fold) -> bool:
-    """Whether the last points are a vector of which some lanes are active: if there may
-    be few others, and all that they access has loads and stores of active lanes. Of
-    sums without calls the device's compiler makes vectors, also of the last points."""
-    code = fold.code()
-    if not (fold.short and fold.cheap):
-        return False
-    if not calls_functions(kc.Block(code.body)) and _is_sum(code.operator):
-        return False
-    nodes = [node for statement in code.body for node in walk(statement)]
-    accessed = {n.memory for n in nodes if isinstance(n, kc.Load | kc.Store)}
-    return not code.passed and all(m.element.bits in MASKABLE for m in accessed)
-
-
-def _is_sum(operator: OperatorCode) -> bool:
-    """Whether an operator has no comparisons of floats, as extremes have."""
-    made = [
-        n.operator for s in operator for n in walk(s) if isinstance(n, kc.Operation)
-    ]
-    return not any(
-        op.operands[0].is_float
-        and (op.name in ("min", "max") or op.name in COMPARISONS)
-        for op in made
-    )
 
 
 def away_from_ends(fold: Fold, k: CodeBuilder) -> PointCode:

@@ -16,6 +16,7 @@ them once more costs less than a point at a time.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -111,7 +112,7 @@ def test_chunks_first(
     if not is_simple(unchecked):
         return Declined("points are not independent scalar code without their checks")
     found: _Conditions = _Conditions(
-        Builder(host.names, {}), ClampedReads(operation, host)
+        Builder(host.names, {}), lambda: ClampedReads(operation, host)
     )
     condition = found.of(body.statements)
     wanted = {condition} if isinstance(condition, Name) else set()
@@ -141,9 +142,11 @@ class _Conditions:
     """Collects what the checks of a body test, and what may be computed before any of
     them (`early`)."""
 
-    def __init__(self, build: Builder, reads: ClampedReads) -> None:
+    def __init__(self, build: Builder, reads: Callable[[], ClampedReads]) -> None:
         self.build = build
-        self.reads = reads
+        self.make_reads = reads
+        self.reads: ClampedReads | None = None
+        self.seen: list[Stm] = []
         self.early: list[Stm] = []
         self.checked = False
 
@@ -153,7 +156,7 @@ class _Conditions:
         for statement in statements:
             exp = statement.exp
             here: Atom = TRUE
-            self.reads.define(statement)
+            self.seen.append(statement)
             if isinstance(exp, Assert):
                 here, self.checked = exp.condition, True
             elif isinstance(exp, If) and has_checks(exp):
@@ -171,7 +174,14 @@ class _Conditions:
 
     def is_total(self, read: Index) -> bool:
         """Whether a read is before all checks, or needs none."""
-        return not self.checked or self.reads.is_inside(read)
+        if not self.checked:
+            return True
+        if self.reads is None:
+            self.reads = self.make_reads()
+        for statement in self.seen:
+            self.reads.define(statement)
+        self.seen.clear()
+        return self.reads.is_inside(read)
 
     def both(self, name: str, one: Atom, other: Atom) -> Atom:
         neutral = TRUE if name == "and" else FALSE

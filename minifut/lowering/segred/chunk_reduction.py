@@ -25,15 +25,14 @@ from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.split_block import emit_split
-from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     distribute_fold_cyclically,
     distribute_fold_in_blocks,
-    ends_in_masks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
     ReductionChunk,
@@ -55,8 +54,6 @@ from minifut.rewrite.rule import Declined, Remark, Rule, rule
 
 ACCUMULATORS = 64
 """independent accumulators where the operator commutes"""
-SHORT_ROW, SHORT_ROW_OF_CALLS = 28, 12
-"""points from which vectors are faster, the last one with a mask"""
 PARTS = 4
 """interleaved parts of a chunk where the order must be kept"""
 PART_COUNTS = (Size.constant(PARTS),)
@@ -72,11 +69,9 @@ def reduce_chunk(k: KernelBuilder, chunk: ReductionChunk) -> None:
         k.statements.extend(most)
         return
     first, last = chunk.ends
-    least = ACCUMULATORS
-    if fired is distribute_fold_cyclically and ends_in_masks(fold):
-        calls = calls_functions(kc.Block(fold.code().body))
-        least = SHORT_ROW_OF_CALLS if calls else SHORT_ROW
-    k.emit(kc.Branch(last - first >= least, kc.Block(tuple(most))))
+    masked = fewest_with_masks(fold) if fired is distribute_fold_cyclically else None
+    enough = last - first >= (masked or ACCUMULATORS)
+    k.emit(kc.Branch(enough, kc.Block(tuple(most))))
 
 
 def _reduce_most(k: KernelBuilder, chunk: ReductionChunk, fold: Fold) -> Rule | None:

@@ -20,7 +20,9 @@ from collections.abc import Mapping, Sequence
 
 from minifut.immutables import immutable
 
-_FUNCTION = re.compile(r"^(?:static |__attribute__\(\(\w+\)\) )?\w+ (\w+)\(", re.M)
+_FUNCTION = re.compile(
+    r"^(?:static (?:inline )?|__attribute__\(\(\w+\)\) )?\w+ (\w+)\(", re.M
+)
 
 
 @immutable
