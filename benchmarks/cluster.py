@@ -32,7 +32,7 @@ from minifut.dask import distribute
 ONE_THREAD = {"POCL_MAX_PTHREAD_COUNT": "1"}
 EXAMPLE = Path(__file__).parent.parent / "examples" / "clusters.fut"
 TOTAL = "entry total [n] (xs: [n]f32): f32 = f32.sum xs"
-CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 6, 3 << 18, 16, 128, 2
+CHUNKS, POINTS, DIMENSIONS, CENTRES, ROUNDS = 6, 3 << 19, 16, 128, 2
 TINY, TURNS = 256, 2
 
 

@@ -12,8 +12,8 @@ small combinations.
 
 Chunks of arguments are not kept from one step over chunks to the next, but requested
 again, so that an argument may be larger than the memory of the cluster: what was
-combined is waited for before the next such step is requested, and what steps made of
-chunks is kept.
+combined is waited for before the next such step is requested (a cluster that holds the
+chunks may request it earlier), and what steps made of chunks is kept.
 """
 
 from __future__ import annotations

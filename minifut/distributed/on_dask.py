@@ -95,6 +95,9 @@ class DaskCluster:
     this process."""
 
     module: Delayed
+    in_memory: bool
+    """Whether workers have all chunks of the arguments. Steps are requested early then,
+    since none has to be read again."""
 
     def constant(self, value: Any) -> Pick:
         """A value of the client, part of each task that takes it."""
@@ -131,12 +134,14 @@ class DaskCluster:
         return [Pick(task, number) for number in range(results)] or [Pick(task)]
 
     def keep(self, references: Sequence[Pick]) -> list[Pick]:
-        """Computed by the cluster, which is waited for, and kept there."""
+        """Computed by the cluster, which is waited for, and kept there. Where workers
+        have the chunks, only what these values are made of is waited for: the client
+        is one step ahead of the workers."""
         tasks = {id(r.task): r.task for r in references if isinstance(r.task, Delayed)}
         kept = dict(zip(tasks, dask.persist(*tasks.values()), strict=True))
-        client = sys.modules.get("distributed")
-        if client and (futures := client.futures_of(list(kept.values()))):
-            client.wait(futures)
+        waited = tasks if self.in_memory else kept
+        if futures := _futures_of(*waited.values()):
+            sys.modules["distributed"].wait(futures)
         return [Pick(kept.get(id(r.task), r.task), r.number) for r in references]
 
     def value(self, reference: Pick) -> Any:
@@ -169,7 +174,7 @@ class Distributed:
         given = arguments_of(plan, self.entry, arguments, named)
         bounds = self._bounds(given)
         (module,) = dask.persist(delayed(plan.module, traverse=False))
-        cluster = DaskCluster(module)
+        cluster = DaskCluster(module, all(map(is_in_memory, given.cut.values())))
         inputs: dict[str, Any] = {
             **{size: Pick(number) for size, number in given.sizes.items()},
             **{name: _whole(*pair) for name, pair in given.whole.items()},
@@ -205,6 +210,17 @@ class Distributed:
                 leaves.append(found)
         made = closed_results(self.entry, leaves)
         return made[0] if len(made) == 1 else made
+
+
+def _futures_of(*collections: Any) -> list[Any]:
+    """What has been requested of a cluster, of all that these are made of."""
+    distributed = sys.modules.get("distributed")
+    return distributed.futures_of(collections) if distributed else []
+
+
+def is_in_memory(array: Any) -> bool:
+    """Whether workers have all chunks of an argument."""
+    return isinstance(array, da.Array) and len(array.dask) == len(_futures_of(array))
 
 
 def _picked(kept: dict[int, Any], pick: Pick) -> Any:

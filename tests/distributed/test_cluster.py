@@ -96,6 +96,23 @@ def test_entry_points_are_mapped_over_futures(
     np.testing.assert_array_equal(total, np.bincount(NUMBERS, minlength=9))
 
 
+def test_steps_over_chunks_in_memory_are_requested_early(
+    program: minifut.Program, client: Any
+) -> None:
+    from minifut.dask import distribute
+    from minifut.distributed.on_dask import is_in_memory
+
+    stored = da.from_array(POINTS, chunks=(700, 3))
+    kept = stored.persist()
+    assert is_in_memory(kept)
+    assert not is_in_memory(stored)
+    assert not is_in_memory(kept + 1)
+    assert not is_in_memory(POINTS)
+    kmeans = distribute(program.kmeans, over="n")
+    early, late = (kmeans(points, CENTRES, 5) for points in (kept, stored))
+    assert early.tobytes() == late.tobytes()
+
+
 def test_what_a_killed_worker_stored_is_computed_again(
     program: minifut.Program, client: Any
 ) -> None:

@@ -29,6 +29,8 @@ import numpy as np
 from minifut.opencl.runtime.memory import available_memory, share
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from minifut.opencl.runtime.queue import Session
 
 BYTES = np.dtype(np.uint8)
@@ -101,14 +103,15 @@ class PoolBlock(Block):
             self.pool.held -= self.capacity
             self.pool = None
 
-    def __del__(self) -> None:
-        # An interrupt may have come before it was complete.
+    def __del__(self, push: Callable[..., None] = heappush) -> None:
+        # An interrupt may have come before it was complete. Names of the module may be
+        # gone when a process ends.
         pool = getattr(self, "pool", None)
         if pool is not None:
             capacity = self.capacity
             pool.in_use -= capacity
             entry = self.number, self.buffer, self.host, self.memory
-            heappush(pool.free[capacity], entry)
+            push(pool.free[capacity], entry)
 
 
 FreeBlock = tuple[int, Any, Any, Any]
