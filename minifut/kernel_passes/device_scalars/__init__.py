@@ -12,7 +12,8 @@ what the host would have computed from it, so that the launches follow each othe
 
 `plan.py` decides which scalars these are, `emit.py` changes host functions and kernels.
 By `join.py` and `carry.py`, scalars that branches give, and that loops pass on, may be
-among them; whether a loop goes on may be the only one that the host reads of it.
+among them; whether a loop goes on may be the only one that the host reads of it. What
+is a result too is read at the end (`postpone.py`).
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from minifut.kernel_passes.device_scalars.copies import with_copying_kernels
 from minifut.kernel_passes.device_scalars.emit import Emitter
 from minifut.kernel_passes.device_scalars.join import join_reads
 from minifut.kernel_passes.device_scalars.plan import plans_of
+from minifut.kernel_passes.device_scalars.postpone import postpone_reads
 from minifut.names import NameSource
 
 
@@ -42,6 +44,7 @@ def keep_scalars_on_device(
     launches = _launches(program)
     functions = []
     for function in program.functions:
+        function = postpone_reads(function, kernels, names)
         function, joined = join_reads(function, names)
         carried = carry_scalars(function, joined, kernels, names, conditions)
         kernels |= {kernel.name: kernel for kernel in carried.kernels}

@@ -36,6 +36,13 @@ PROGRAMS = {
     "host as well": """[n] (xs: [n]f64) (k: i64) =
   let t = f64.sum xs let s = f64.sqrt (t * t)
   in (t, map (\\x -> x / (s + f64.i64 k)) xs)""",
+    "in a result by branches": """[n] (xs: [n]f64) (k: i64) =
+  let t = f64.sum xs let m = if t > f64.i64 k then t * 2 else 1
+  in (m, t, map (\\x -> x / (t * t + 1)) xs)""",
+    "result before it is overwritten": """[n] (xs: [n]f64) (k: i64) =
+  let ys = map (+ f64.i64 k) xs let t = f64.sum ys let a = ys[0]
+  let ys[0] = t
+  in (a, t, map (* t) xs, ys)""",
     "condition": """[n] (xs: [n]f64) (k: i64) =
   let t = f64.sum xs let m = f64.maximum xs
   in if t > 0 then map (+ m) xs else map (\\x -> x * t - f64.i64 k) xs""",
@@ -110,6 +117,7 @@ def host_program(name: str, schedule: str) -> str:
     [
         ("normalise", 0),
         ("host as well", 1),
+        ("in a result by branches", 1),
         ("condition", 1),
         ("after branches", 0),
         ("at an index", 0),
@@ -118,6 +126,12 @@ def host_program(name: str, schedule: str) -> str:
 )
 def test_the_host_reads_what_it_needs(name: str, reads: int, schedule: str) -> None:
     assert host_program(name, schedule).count("run.read(") == reads
+
+
+@pytest.mark.parametrize("name", ["host as well", "in a result by branches"])
+def test_results_are_read_after_the_last_launch(name: str) -> None:
+    main = host_program(name, "cpu").partition("def main(")[2].partition("\n\n")[0]
+    assert main.rfind("kernels[") < main.find("run.read(")
 
 
 @pytest.mark.device
