@@ -207,7 +207,8 @@ class Select(Expression):
 @node
 class Load(Expression):
     """The element at `index` of the memory; for several lanes, consecutive ones, and 0
-    without an access in those that are not in the mask."""
+    without an access in those that are not in the mask. With a mask each lane may have
+    an index of its own."""
 
     printed = "{memory}[{index}<? where {mask}>]"
 

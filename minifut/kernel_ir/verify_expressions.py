@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.sizes import Size
-from minifut.ir.types import BOOL, I32, U8
+from minifut.ir.types import BOOL, I32, I64, U8
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.types import COMPARISONS, LOGIC, natural_type
@@ -103,7 +103,7 @@ class Expressions:
                 self.size(size)
             case kc.Load(memory, index, type_, mask):
                 self.memory(memory)
-                self.integer(index)
+                self.indices(index, mask, type_)
                 self.mask(mask, type_)
                 if not element_fits(memory, type_):
                     raise Fault(f"elements of {memory.element}")
@@ -135,6 +135,17 @@ class Expressions:
     def all(self, exps: Iterable[kc.Expression]) -> None:
         for exp in exps:
             self.exp(exp)
+
+    def indices(
+        self, index: kc.Expression, mask: kc.Expression | None, type_: kc.VectorType
+    ) -> None:
+        """One index, or one for each lane of a mask."""
+        if mask is None or index.type.lanes == 1:
+            self.integer(index)
+        else:
+            self.exp(index)
+            wanted = kc.VectorType(I64, type_.lanes)
+            require(index.type == wanted, "indices are i64s, one for each lane")
 
     def mask(self, mask: kc.Expression | None, type_: kc.VectorType) -> None:
         """What is active of a vector."""

@@ -186,7 +186,8 @@ class ExpressionPrinter:
                 return self.load(memory, index, type_)
             case kc.Load(memory, index, type_, mask):
                 assert mask is not None
-                loaded = self.masked("load", memory, index, mask)
+                verb = "load" if index.type.lanes == 1 else "gather"
+                loaded = self.masked(verb, memory, index, mask)
                 return f"as_{self.type(type_)}({loaded})"
             case kc.Component(vector, lane, _):
                 return f"{self.primary(vector)}.s{lane:x}"
@@ -267,12 +268,15 @@ class ExpressionPrinter:
         index, mask, *value = operands
         lanes, bits = mask.type.lanes, memory.element.bits
         self.helpers.update(dict.fromkeys(required(verb, lanes, bits)))
-        constant, integer = "const " if verb == "load" else "", INTEGERS[bits]
-        start = f"{self.names.text(memory.name)} + {self.primary(index)}"
-        place = f"(__global {constant}{integer} *)({start})"
-        stored = "".join(f", as_{integer}{lanes}({self.exp(v)})" for v in value)
-        name = masked_access(verb, lanes, bits)
-        return f"{name}({place}, {self.exp(mask)}{stored})"
+        constant, integer = "" if verb == "store" else "const ", INTEGERS[bits]
+        start, more = self.names.text(memory.name), [self.exp(mask)]
+        if verb == "gather":
+            more.insert(0, self.exp(index))
+        else:
+            start = f"({start} + {self.primary(index)})"
+        more += [f"as_{integer}{lanes}({self.exp(v)})" for v in value]
+        place = f"(__global {constant}{integer} *){start}"
+        return f"{masked_access(verb, lanes, bits)}({place}, {', '.join(more)})"
 
     def half_access(self, verb: str, lanes: int) -> str:
         """The function that loads or stores halves."""

@@ -2,11 +2,13 @@
 
     minifut_load_masked_16x32(place, mask)           0 in the lanes that are not active
     minifut_store_masked_16x32(place, mask, value)   leaves their elements as they are
+    minifut_gather_masked_16x32(start, indices, mask)
 
 Elements of lanes that are not active are not accessed, also where they are outside of
 the array. A CPU has instructions for this, which PoCL's compiler offers as builtins;
 without them a vector is two of half the lanes, and one of four is done lane by lane.
-Stores by AVX2 are slower than that on some processors, so that AVX-512 is required.
+Stores by AVX2 are slower than that on some processors, and so are gathers, so that
+AVX-512 is required.
 """
 
 from __future__ import annotations
@@ -38,12 +40,15 @@ MASKS = {
     (8, 32): _as("mask", 8, 32),
     (4, 64): _as("convert_long4(mask)", 4, 64),
 }
+GATHERED_AT_ONCE = 8
+GATHERED = {32: "16si", 64: "8di"}
+"""by indices of 64 bits"""
 SHORT = {(4, 32): "d", (8, 32): "d256", (4, 64): "q256"}
 LONG = {(16, 32): ("si", BITS_16), (8, 64): ("di", BITS_8)}
 
 
 def masked_access(verb: str, lanes: int, bits: int) -> str:
-    """The name of the function; `verb` is "load" or "store"."""
+    """The name of the function; `verb` is "load", "store" or "gather"."""
     return f"minifut_{verb}_masked_{lanes}x{bits}"
 
 
@@ -85,6 +90,29 @@ def _definition(verb: str, lanes: int, bits: int) -> str:
     return _either(feature, f"{head}{{\n  {native};\n}}\n", otherwise)
 
 
+def _gathering(lanes: int, bits: int) -> str:
+    """The same for elements at any indices, of which a builtin takes eight."""
+    integer = INTEGERS[bits]
+    type_, half = f"{integer}{lanes}", masked_access("gather", lanes // 2, bits)
+    head = (
+        f"static {type_} {masked_access('gather', lanes, bits)}("
+        f"__global const {integer} *start, long{lanes} at, int{lanes} mask)\n"
+    )
+    parts = [f"{half}(start, at.{side}, mask.{side})" for side in ("lo", "hi")]
+    if lanes == NARROWEST:
+        parts = [f"mask.s{n} ? start[at.s{n}] : 0" for n in range(lanes)]
+    otherwise = f"{head}{{\n  return ({type_})({', '.join(parts)});\n}}\n"
+    if lanes != GATHERED_AT_ONCE:
+        return otherwise
+    nothing, indices = _as(f"({type_})(0)", lanes, bits), _as("at", 8, 64)
+    call = (
+        f"__builtin_ia32_gatherdiv{GATHERED[bits]}({nothing}, "
+        f"(void const *)(ulong)start, {indices}, {BITS_8}, {bits // 8})"
+    )
+    native = f"{head}{{\n  return __builtin_astype({call}, {type_});\n}}\n"
+    return _either(AVX512, native, otherwise)
+
+
 def _builtin(verb: str, lanes: int, bits: int) -> str | None:
     """The call of the instruction, if there is one of this shape."""
     shape, loads = (lanes, bits), verb == "load"
@@ -119,5 +147,6 @@ MASKED_ACCESSES = {
         for verb in ("load", "store")
         for shape in SHAPES
     },
+    **{masked_access("gather", *shape): _gathering(*shape) for shape in SHAPES},
 }
 """the texts by the names of the functions"""

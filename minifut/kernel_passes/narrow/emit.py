@@ -158,8 +158,8 @@ def _read_in(body: kc.Block) -> set[Name]:
         match node:
             case kc.Declare(kc.Variable(), exp) | kc.Assign(kc.Variable(), exp):
                 waiting += [] if exp is None else [exp]
-            case kc.Load(_, index):
-                waiting.append(index)
+            case kc.Load(_, index, _, mask):
+                waiting += [index] if mask is None else [index, mask]
             case kc.Expression():
                 found |= names_in(node)
                 waiting += [n for n in walk(node) if isinstance(n, kc.Load)]

@@ -59,7 +59,7 @@ class NarrowExpressions:
     def exp(self, exp: kc.Expression) -> kc.Expression:
         """An expression of the same type, with the indices inside narrow."""
         match exp:
-            case kc.Load(_, index):
+            case kc.Load(_, index) if index.type.lanes == 1:
                 return replace(exp, index=self.index(index))
             case kc.Binary(symbol, left, right) if symbol in COMPARISONS:
                 return self.compared(exp, symbol, left, right)

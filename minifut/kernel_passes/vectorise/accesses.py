@@ -5,6 +5,7 @@
     xs[2 * i]            a short stride           vectors, shuffled (`strides`)
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
     xs[i] if c           contiguous, masked       one vector of the active lanes
+    xs[is[i]] if c       data-dependent, masked   one vector of the active lanes
     xs[is[i]]            data-dependent           lane by lane (gather)
 
 A uniform load needs none of them: it stays scalar, and is broadcast where it is
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
 from minifut.kernel_passes.vectorise.affine import affine, number_of, steady_ends
@@ -210,6 +212,49 @@ def load_masked(
     if first is None:
         return Declined("the active lanes do not read neighbours of global memory")
     return kc.Load(load.memory, first, side_by_side(load, lanes), lanes.mask)
+
+
+@rule(paper=MASKS, remark=memory_of)
+def gather_masked(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load elements at any indices for the active lanes as a vector.
+
+    before:
+        given (const float *xs, float *ys, long n, long t)
+        for (long j = t; j < t + 4; j++) {
+            float x = 0.0f;
+            if (j < n) {
+                x = xs[5 * j];
+            }
+            ys[j] = x;
+        }
+    after:
+        float4 x = ((float4)(0.0f));
+        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)(((int)clamp((long)(sub_sat(n, t)),
+        (long)((-1L)), (long)(4L)))));
+        int4 active = truth;
+        if (any(active)) {
+            x = active ? as_float4(minifut_gather_masked_4x32((__global const int *)xs,
+            ((long4)(5L * t)) + (((long4)(0L, 1L, 2L, 3L)) * ((long4)(5L))), active)) :
+            x;
+        }
+        *(__global loose_float4 *)(ys + t) = x;
+    declines: all lanes are active, or elements have no masked accesses
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[5 * j];
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    memory, mask = load.memory, lanes.mask
+    if mask is None or memory.space != "global" or memory.element.bits not in MASKABLE:
+        return Declined("all lanes are active, or elements have no masked accesses")
+    indices = lanes.vectorise(load.index)
+    if indices.type != kc.VectorType(I64, lanes.width):
+        return Declined("lanes read the same element, or by narrow indices")
+    return kc.Load(memory, indices, side_by_side(load, lanes), mask)
 
 
 @rule(paper=MASKS, remark=memory_of)

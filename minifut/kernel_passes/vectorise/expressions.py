@@ -18,6 +18,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_passes.vectorise.accesses import (
     gather,
+    gather_masked,
     load_backwards,
     load_masked,
     load_vector,
@@ -56,6 +57,7 @@ LOADS = (
     load_within_edges,
     load_strided,
     load_masked,
+    gather_masked,
     gather,
 )
 COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
