@@ -264,6 +264,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
             form = exp.form
             type_ = kc.VectorType(form.type)
             bound = k.scalar(form.bound)
+            if rounds and type_ != kc.LONG:  # steps of several might overflow
+                type_, bound = kc.LONG, kc.Cast(bound, kc.LONG)
             points = "map" in stm.attributes and all(
                 isinstance(p, Array) for p in places
             )
@@ -271,10 +273,10 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
             with k.loop(
                 form.index.base, bound, step=step, type_=type_, points=points
             ) as index:
-                k.bind(form.index, index)
                 if rounds:
                     _in_rounds(k, exp, places, rounds, (index, bound))
                 else:
+                    k.bind(form.index, index)
                     once(outside)
             if points:
                 outside[-1] = _parallel(outside[-1], places)
@@ -299,7 +301,11 @@ def _in_rounds(
     copies the arrays back."""
     following = rounds[(number + 1) % len(rounds)].places
     now = [following.get(at, place) for at, place in enumerate(places)]
+    form = exp.form
     with k.nested() as body:
+        if counter is not None:
+            assert isinstance(form, core.ForLoop)
+            k.bind(form.index, _counted(k, form, counter[0] + number))
         for at, place in rounds[number].places.items():
             k.bind(exp.parameters[at].name, place)
         k.destinations.update(rounds[number].made)
@@ -308,18 +314,26 @@ def _in_rounds(
     if number + 1 == len(rounds):
         return
     if counter is None:
-        assert isinstance(exp.form, core.WhileLoop)
-        more = k.scalar(exp.form.condition)
+        assert isinstance(form, core.WhileLoop)
+        more = k.scalar(form.condition)
     else:
-        assert isinstance(exp.form, core.ForLoop)
-        at_next = k.declare(exp.form.index.base, counter[0] + (number + 1))
-        k.bind(exp.form.index, at_next)
-        more = at_next < counter[1]
+        more = counter[0] + (number + 1) < counter[1]
     with k.branch(more):
         _in_rounds(k, exp, places, rounds, counter, number + 1)
     with k.otherwise():
         values = [place for place in now if not isinstance(place, RelocatableArray)]
         _again(k, places, tuple(values))
+
+
+def _counted(
+    k: KernelBuilder, form: core.ForLoop, count: kc.Expression
+) -> kc.Expression:
+    """The index of a loop at a count, which is an i64."""
+    type_ = kc.VectorType(form.type)
+    if type_ == kc.LONG and isinstance(count, kc.Variable):
+        return count
+    value = count if type_ == kc.LONG else kc.Cast(count, type_)
+    return k.declare(form.index.base, value)
 
 
 def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:

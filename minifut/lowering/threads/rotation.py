@@ -23,7 +23,7 @@ from minifut.ir import core
 from minifut.ir.node import immutable
 from minifut.ir.sizes import product
 from minifut.ir.traverse import walk
-from minifut.ir.types import I64
+from minifut.ir.types import U64
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.destinations import are_used_in_rows, makes_array
 from minifut.names import Name
@@ -37,7 +37,7 @@ Buffer: TypeAlias = int | Name
 """of a parameter at first, by its position; or of what is made, by its name"""
 
 MOST_ROUNDS = 3
-LARGEST = 80
+LARGEST = 240
 """statements of all rounds"""
 
 
@@ -125,7 +125,7 @@ def _is_rotated(
     k: KernelBuilder, loop: core.Loop, carried: Mapping[int, Array]
 ) -> bool:
     form = loop.form
-    counts = not isinstance(form, core.ForLoop) or form.type == I64
+    counts = not isinstance(form, core.ForLoop) or form.type != U64
     small = any(
         k.is_small(place.memory.element, product(place.shape))
         for place in carried.values()

@@ -142,3 +142,21 @@ def test_buffers_take_turns_in_while_loops() -> None:
             program.main(xs, most), oracle.main(xs, most), strict=True
         ):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("type_", ["i8", "u8", "i16", "i32", "u32", "i64", "u64"])
+def test_buffers_take_turns_whatever_counts(type_: str) -> None:
+    text = f"""
+      entry main [n] (xs: [n]i32) (k: {type_}) =
+        loop (a, b) = (xs, map (* 2) xs) for i < k do
+          (b, map (\\j -> a[n - 1 - j] - b[(j + i64.{type_} i) % n]) (iota n))"""
+    core = stages.to_core(stages.check(Source("c.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
+    assert ("+= 3L" in module) == (type_ != "u64"), "three rounds, counted in i64"
+    oracle = interpreted_program(core)
+    program = minifut.compile(text)
+    xs = np.arange(9, dtype=np.int32)
+    for k in (0, 1, 2, 3, 4, 7, 126, 127):
+        for one, other in zip(program.main(xs, k), oracle.main(xs, k), strict=True):
+            np.testing.assert_array_equal(one, other)
