@@ -10,9 +10,9 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.accesses import MASKABLE
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.operators import Fold, OperatorCode
+from minifut.kernel_passes.vectorise.operators import Fold, OperatorCode, PointCode
 
-SHORT_ROW, SHORT_ROW_OF_CALLS = 28, 12
+SHORT_ROW, SHORT_ROW_OF_CALLS, SHORT_ROW_OF_LOOPS = 28, 12, 2
 """points from which vectors are faster, the last one with a mask"""
 
 
@@ -22,16 +22,28 @@ def fewest_with_masks(fold: Fold) -> int | None:
     loads and stores of active lanes. Of sums without calls the device's compiler makes
     vectors, also of the last points."""
     code = fold.code()
-    if not (fold.short and fold.cheap):
+    if not fold.short:
         return None
+    if not fold.cheap:
+        return SHORT_ROW_OF_LOOPS if _has_maskable_loops(code) else None
     calls = calls_functions(kc.Block(code.body))
     if not calls and _is_sum(code.operator):
         return None
-    nodes = [node for statement in code.body for node in walk(statement)]
-    accessed = {n.memory for n in nodes if isinstance(n, kc.Load | kc.Store)}
-    if code.passed or not all(m.element.bits in MASKABLE for m in accessed):
+    if not _is_maskable(code):
         return None
     return SHORT_ROW_OF_CALLS if calls else SHORT_ROW
+
+
+def _is_maskable(code: PointCode) -> bool:
+    """Whether all that points access has loads and stores of active lanes."""
+    nodes = walk(kc.Block(code.body))
+    accessed = {n.memory for n in nodes if isinstance(n, kc.Load | kc.Store)}
+    return not code.passed and all(m.element.bits in MASKABLE for m in accessed)
+
+
+def _has_maskable_loops(code: PointCode) -> bool:
+    nodes = walk(kc.Block(code.body))
+    return any(isinstance(n, kc.For | kc.While) for n in nodes) and _is_maskable(code)
 
 
 def _is_sum(operator: OperatorCode) -> bool:

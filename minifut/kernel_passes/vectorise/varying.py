@@ -2,9 +2,10 @@
 
 A variable varies if what it gets varies, or if it is assigned where only some points
 come by: in a branch or loop whose condition varies. Assignments may occur below uses
-(loops go round), so the set grows until it stays. Registers of tiles always vary: they
-hold the values of neighbouring points. So do arrays that each point has for itself,
-whose names may be among those that vary.
+(loops go round), so the set grows until it stays. What counts the rounds of a loop does
+not vary where they are the same for all points that come by. Registers of tiles always
+vary: they hold the values of neighbouring points. So do arrays that each point has for
+itself, whose names may be among those that vary.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) ->
                     varying.add(name)
             case _ if blocks := kc.blocks_of(statement):
                 expressions = kc.expressions_of(statement)
-                inner = some or any(varies(exp, varying) for exp in expressions)
-                if inner and isinstance(statement, kc.For):
+                differs = any(varies(exp, varying) for exp in expressions)
+                if differs and isinstance(statement, kc.For):
                     varying.add(statement.variable.name)
                 for block in blocks:
-                    _grow(block.statements, varying, inner)
+                    _grow(block.statements, varying, some or differs)

@@ -16,6 +16,12 @@ entry bytes [n][m] (x: [n][m]u8) = map (\\r -> i32.sum (map i32.u8 r)) x
 entry calls [n][m] (x: [n][m]f32) = map (\\r -> f32.sum (map f32.exp r)) x
 entry guarded [n][m] (x: [n][m]f64) =
   map (\\r -> f64.sum (tabulate m (\\k -> if k > 2 then r[k - 1] * r[k] else 1))) x
+entry loops [n][m] (x: [n][m]f64) =
+  map (\\r -> f64.maximum (tabulate m (\\k ->
+    f64.sum (map (\\i -> x[i, k] * r[k]) (iota n))))) x
+entry checked [n][m] (x: [n][m]f32) (shift: i64) =
+  map (\\r -> f32.minimum (tabulate m (\\k ->
+    f32.sum (map (\\i -> x[i, k + shift] * r[k]) (iota n))))) x
 """
 WIDTHS = [0, 1, 7, 8, 11, 12, 13, 16, 17, 31, 33, 63, 64, 65, 79, 100, 128, 200]
 
@@ -42,9 +48,19 @@ def test_rows_of_all_widths(program: minifut.Program, rows: int) -> None:
             "bytes": (whole.astype(np.uint8), whole.astype(np.uint8).sum(1, dtype=int)),
             "calls": (near, np.exp(near, dtype=np.float64).sum(1)),
             "guarded": (x, guarded.sum(1)),
+            "loops": (x, (x.sum(0) * x).max(1, initial=-np.inf)),
+            "checked": (near, (x.sum(0) * x).min(1, initial=np.inf), 0),
         }
-        for name, (argument, result) in expected.items():
-            got = getattr(program, name)(argument)
+        for name, (argument, result, *more) in expected.items():
+            got = getattr(program, name)(argument, *more)
             np.testing.assert_allclose(
                 got, result, 2e-5, 2e-4, err_msg=f"{name} {width}"
             )
+
+
+@pytest.mark.device
+def test_checks_of_active_lanes_only_fail(program: minifut.Program) -> None:
+    for width in (1, 5, 16, 21):
+        x = np.ones((3, width), np.float32)
+        with pytest.raises(minifut.ProgramError, match=rf"Index \[0, {width}\]"):
+            program.checked(x, 1)
