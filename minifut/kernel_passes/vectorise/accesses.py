@@ -24,6 +24,7 @@ from minifut.kernel_passes.vectorise.context import (
     MASKS,
     NotVectorisable,
 )
+from minifut.kernel_passes.vectorise.divergent_loops import STREAM
 from minifut.kernel_passes.vectorise.rows import apart, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
@@ -238,6 +239,8 @@ def gather(
     """
     if not isinstance(load, kc.Load):
         return None
+    if any(load is stream for stream in lanes.streams):
+        raise NotVectorisable(STREAM)
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:
         # Each lane traverses a row of its own.

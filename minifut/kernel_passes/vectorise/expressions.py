@@ -84,6 +84,8 @@ class ExpressionVectoriser(VectorOperations):
         """where the index of the first lane is a multiple of the lanes"""
         self.loops: list[Rounds] = []
         """around what is vectorised"""
+        self.streams: list[kc.Load] = []
+        """of which only some lanes would load one element after the other"""
         self.rows: list[kc.Expression] | None = None
         """what must hold for lanes to read rows of their own, if they may"""
 
@@ -295,6 +297,9 @@ class ExpressionVectoriser(VectorOperations):
             return self.load_own(load)
         if load.memory.space == "private":
             raise NotVectorisable("a private array")
+        place = affine(load.index, self.affine, self.varying)
+        if place is not None and is_zero(place[1]):
+            return replace(load, index=place[0])
         rules = LOADS if self.own_block is None else (load_partners, *LOADS)
         outcome = first_of(rules, load, self)
         if isinstance(outcome, Declined):

@@ -66,8 +66,9 @@ def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) ->
                     varying.add(name)
             case _ if blocks := kc.blocks_of(statement):
                 expressions = kc.expressions_of(statement)
-                inner = some or any(varies(exp, varying) for exp in expressions)
-                if inner and isinstance(statement, kc.For):
+                apart = any(varies(exp, varying) for exp in expressions)
+                inner = some or apart
+                if apart and isinstance(statement, kc.For):
                     varying.add(statement.variable.name)
                 for block in blocks:
                     _grow(block.statements, varying, inner)
