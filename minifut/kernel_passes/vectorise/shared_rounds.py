@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import replace, same_or
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, rename_to, walk
@@ -35,17 +36,17 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
+from minifut.kernel_passes.position_conditions import is_near
 from minifut.kernel_passes.position_ranges import (
-    FAR,
     QUOTIENTS,
     RESIDUES,
     all_of,
     extreme,
-    long_literal,
 )
 from minifut.kernel_passes.vectorise.context import LoopContext
 from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, Extents, size_value
+from minifut.kernel_passes.vectorise.narrowed_rounds import narrowed
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
@@ -152,8 +153,14 @@ class _Sharing:
         self, statement: kc.Statement, reassociates: bool
     ) -> Sequence[kc.Statement]:
         reassociates |= isinstance(statement, kc.Reassociate)
-        if isinstance(statement, kc.For) and statement.variable.name in self.varying:
-            return self.loop(statement, reassociates) or (statement,)
+        if isinstance(statement, kc.For) and not statement.points:
+            differs = statement.variable.name in self.varying
+            fewer = narrowed(statement, self.k)
+            if fewer is None and differs:
+                fewer = statement, []
+            made = None if fewer is None else self.loop(*fewer, reassociates)
+            if made is not None:
+                return made
         if isinstance(statement, kc.Expression) or not kc.blocks_of(statement):
             return (statement,)
 
@@ -169,8 +176,11 @@ class _Sharing:
 
     # --- one loop ---------------------------------------------------------------------
 
-    def loop(self, loop: kc.For, reassociates: bool) -> Sequence[kc.Statement] | None:
-        """A loop whose bounds differ, as several; None if it stays as it is."""
+    def loop(
+        self, loop: kc.For, conditions: Sequence[kc.Expression], reassociates: bool
+    ) -> Sequence[kc.Statement] | None:
+        """A loop whose bounds differ, as several; None if it stays as it is, as where
+        the `conditions` are not known to hold before."""
         size = sum(isinstance(node, kc.Statement) for node in walk(loop))
         if not loop.counts_by_ones or size > LONGEST:
             return None
@@ -180,9 +190,9 @@ class _Sharing:
         extents = Extents(index, self.definitions, self.varying, shared)
         counted = self.counted(loop)
         low, high = extents.of(counted.start), extents.of(counted.bound)
-        if low is None or high is None or not self.assume(shared):
+        if low is None or high is None or self.reads_streams(counted, reassociates):
             return None
-        if self.reads_streams(counted, reassociates):
+        if not self.assume([*conditions, *map(is_near, shared)]):
             return None
         if low.is_shared and high.is_shared:
             return (replace(counted, start=low.low, bound=high.low),)
@@ -274,11 +284,15 @@ class _Sharing:
                 return size_value(size.substitute({name: there}))
         return map_children(node, change)
 
-    def assume(self, shared: Sequence[kc.Expression]) -> bool:
-        """Let what points share be small; False if that is not known before them."""
+    def assume(self, conditions: Sequence[kc.Expression]) -> bool:
+        """Let these conditions hold; False if that is not known before the points. A
+        position is small."""
         found: list[kc.Expression] = []
-        for exp in shared:
-            before = self.expanded(exp)
+        position = is_near(self.index)
+        for condition in conditions:
+            if alpha_equal(condition, position):
+                continue
+            before = self.expanded(condition)
             for node in walk(before):
                 if isinstance(node, kc.Variable) and node.name in self.inside:
                     return False
@@ -286,7 +300,7 @@ class _Sharing:
                     return False
                 if isinstance(node, kc.Load | kc.Register) or divides(node):
                     return False
-            found.append(is_near(before))
+            found.append(before)
         self.assumed += found
         return True
 
@@ -372,13 +386,6 @@ class _Sharing:
             if least is begun:
                 after = extreme("max", [least, most])
             k.emit(some(after, done))
-
-
-def is_near(exp: kc.Expression) -> kc.Expression:
-    """Whether a number is so small that sums of some do not wrap around."""
-    above = kc.Binary("<=", long_literal(-FAR), exp, kc.TRUTH)
-    below = kc.Binary("<=", exp, long_literal(FAR), kc.TRUTH)
-    return kc.Binary("&&", above, below, kc.TRUTH)
 
 
 def divides(node: object) -> bool:

@@ -53,6 +53,15 @@ BODIES = {
         tabulate n (\\k ->
           loop s = 0 for i < m do
             loop s = s for j < n - k do s * 0.5 + a[j + k] * b[i])""",
+    "conditions of products": """
+      def main [n][m] (a: [n]f64) (b: [m]f64) (_: i64) : []f64 =
+        tabulate (i64.max 0 (n + m - 1)) (\\k ->
+          f64.sum (map2 (\\i x -> if 0 <= k - i && k - i < m then x * b[k - i] else 0)
+                        (iota n) a))""",
+    "conditions of windows": """
+      def main [n][m] (a: [n]f64) (_: [m]f64) (w: i64) : [n]f64 =
+        tabulate n (\\k -> loop s = 0 for j < n do
+          if j < k + w && j - w > 5 then s * 0.5 + a[j] else s)""",
 }
 SIZES = [(0, 0), (1, 1), (3, 50), (40, 1), (64, 33), (67, 5), (101, 70)]
 
