@@ -239,7 +239,7 @@ def gather(
     """
     if not isinstance(load, kc.Load):
         return None
-    if any(load is stream for stream in lanes.streams):
+    if any(load is stream for loop in lanes.loops for stream in loop.streams):
         raise NotVectorisable(STREAM)
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:

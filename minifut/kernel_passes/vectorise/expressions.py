@@ -84,8 +84,6 @@ class ExpressionVectoriser(VectorOperations):
         """where the index of the first lane is a multiple of the lanes"""
         self.loops: list[Rounds] = []
         """around what is vectorised"""
-        self.streams: list[kc.Load] = []
-        """of which only some lanes would load one element after the other"""
         self.rows: list[kc.Expression] | None = None
         """what must hold for lanes to read rows of their own, if they may"""
 

@@ -281,7 +281,8 @@ class Vectoriser:
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not self.masked(mask_counted_loop, loop):
             if self.lanes.mask is not None and not calls_functions(loop.body):
-                self.lanes.streams += streams(loop.body, (loop.variable.name,))
+                read = tuple(streams(loop.body, (loop.variable.name,)))
+                self.lanes.loops[-1] = replace(self.lanes.loops[-1], streams=read)
             inside = self.inner(loop.body)
             self.out.append(replace(loop, body=inside, parallel=False, points=False))
         self.lanes.loops.pop()
