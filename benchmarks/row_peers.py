@@ -142,3 +142,35 @@ def filtered_loops(weights: Any, image: Any) -> Any:
             for j in range(w):
                 out[i, j] += weights[k] * rows[from_, j]
     return out
+
+
+def polynomials_loops(a: Any, b: Any) -> Any:
+    n, m = len(a), len(b)
+    out = np.empty(n + m - 1)
+    for k in prange(n + m - 1):
+        s = 0.0
+        for i in range(max(0, k - m + 1), min(n - 1, k) + 1):
+            s += a[i] * b[k - i]
+        out[k] = s
+    return out
+
+
+def causal_loops(taps: Any, xs: Any) -> Any:
+    out = np.empty_like(xs)
+    for i in prange(len(xs)):
+        s = np.float32(0)
+        for j in range(min(len(taps), i + 1)):
+            s += taps[j] * xs[i - j]
+        out[i] = s
+    return out
+
+
+def lags_loops(xs: Any) -> Any:
+    n = len(xs)
+    out = np.empty(n)
+    for k in prange(n):
+        s = 0.0
+        for i in range(n - k):
+            s += xs[i] * xs[i + k]
+        out[k] = s
+    return out

@@ -260,6 +260,21 @@ WORKS: dict[str, Work] = {
         arrays.rotary,
         arrays.rotary_loops,
     ),
+    "polynomials": Work(
+        lambda r, s: (r.normal(size=int(4000 * s)), r.normal(size=int(3000 * s))),
+        np.convolve,
+        rows.polynomials_loops,
+    ),
+    "causal": Work(
+        lambda r, s: (_floats(r, 64), _floats(r, int(200_000 * s))),
+        lambda taps, xs: np.convolve(xs, taps)[: len(xs)],
+        rows.causal_loops,
+    ),
+    "lags": Work(
+        lambda r, s: (r.normal(size=int(4000 * s)),),
+        lambda xs: np.correlate(xs, xs, "full")[len(xs) - 1 :],
+        rows.lags_loops,
+    ),
 }
 
 

@@ -143,7 +143,7 @@ class PositionConditions:
         more = shift.number * (-1 if shift.rises else 1)
         if name != "eq":
             more += int((name == "le") == below)
-        self.assumed += [_is_near(term) for _, term in shift.terms]
+        self.assumed += [is_near(term) for _, term in shift.terms]
         if more or shift.terms or not shift.rises or name == "eq":
             limit = clamped(limit)
         bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
@@ -236,7 +236,7 @@ class PositionConditions:
         return (index if adds else index.negated()).plus(True, term)
 
 
-def _is_near(term: kc.Expression) -> kc.Expression:
+def is_near(term: kc.Expression) -> kc.Expression:
     """Whether a summand is so small that no sum with a position wraps around."""
     above = kc.Binary("<=", long_literal(-FAR), term, kc.TRUTH)
     below = kc.Binary("<=", term, long_literal(FAR), kc.TRUTH)

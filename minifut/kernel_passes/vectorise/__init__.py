@@ -15,9 +15,10 @@ assignments select by a *mask*.
 The same mechanism vectorises maps with control flow, reductions (an accumulator in each
 lane), the first phase of scans and register tiles; W = 1 is the scalar body itself. Its
 uses are rules (`rule`): for loops over points in `maps` and `folds`, for folds inside
-of them in `row_folds`, for divergent control flow in `masks`, for short branches in
-`if_conversion`. The lowering applies them, and `minifut dev --explain` prints which
-fired for a kernel, and why others declined.
+of them in `row_folds`, for divergent control flow in `masks`, for loops whose bounds
+differ by known numbers in `shared_rounds`, for short branches in `if_conversion`.
+Several vectors at once are `jam`. The lowering applies them, and `minifut dev
+--explain` prints which fired for a kernel, and why others declined.
 
 Source: Steuwer, Remmelg and Dubach, "Matrix multiplication beyond auto-tuning" (Lift's
 asVector); Karrenberg and Hack, "Whole-function vectorization" (masks).

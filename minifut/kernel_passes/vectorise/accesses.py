@@ -26,6 +26,7 @@ from minifut.kernel_passes.vectorise.context import (
     MASKS,
     NotVectorisable,
 )
+from minifut.kernel_passes.vectorise.divergent_loops import STREAM
 from minifut.kernel_passes.vectorise.rows import apart, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
@@ -251,6 +252,7 @@ def gather_masked(
     memory, mask = load.memory, lanes.mask
     if mask is None or memory.space != "global" or memory.element.bits not in MASKABLE:
         return Declined("all lanes are active, or elements have no masked accesses")
+    refuse_stream(load, lanes)
     indices = lanes.vectorise(load.index)
     if indices.type != kc.VectorType(I64, lanes.width):
         return Declined("lanes read the same element, or by narrow indices")
@@ -283,6 +285,7 @@ def gather(
     """
     if not isinstance(load, kc.Load):
         return None
+    refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
     if found is not None and lanes.loops and lanes.mask is None:
         # Each lane traverses a row of its own.
@@ -291,6 +294,13 @@ def gather(
         if (condition := apart(found[1], load.memory.element.bytes)) is not None:
             lanes.rows.append(condition)
     return _one_by_one(load, lanes)
+
+
+def refuse_stream(load: kc.Load, lanes: ExpressionVectoriser) -> None:
+    """Refuse one of which each round of a loop that not all lanes come by does the one
+    after that of the round before (`divergent_loops`)."""
+    if any(load is stream for loop in lanes.loops for stream in loop.streams):
+        raise NotVectorisable(STREAM)
 
 
 def first_index(

@@ -41,7 +41,7 @@ class LoopContext(CodeContext):
     those for which there is code are added to `widths`. Registers in `numbers` never
     hold a NaN. `fresh`: what the kernel writes is no other parameter of it; `around`:
     its statements. `inside`: another loop is around, so that the points may be those of
-    a short row."""
+    a short row. What must hold for shared rounds is added to `assumed`."""
 
     choices: tuple[int, ...]
     is_chosen: Callable[[int], kc.Expression] | None = None
@@ -51,6 +51,7 @@ class LoopContext(CodeContext):
     around: Sequence[kc.Statement] = ()
     inside: bool = False
     widths: list[int] = field(default_factory=list)
+    assumed: list[kc.Expression] = field(default_factory=list)
 
     def by_width(
         self,

@@ -23,12 +23,18 @@ from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
+STREAM = "rounds load one element after the other"
+
 
 def refuse_streams(body: kc.Block, counters: Iterable[Name]) -> None:
     """Where rounds of a cheap body load one element after the other, lanes would gather
     from as many places, and wait for the longest: five times the scalar time."""
-    if calls_functions(body):
-        return
+    if not calls_functions(body) and any(streams(body, counters)):
+        raise NotVectorisable(STREAM)
+
+
+def streams(body: kc.Block, counters: Iterable[Name]) -> Iterator[kc.Load]:
+    """The loads of which each round does the one after that of the round before."""
     following = {*counters, *counters_in(body)}
     for node in walk(body):
         match node:
@@ -36,7 +42,7 @@ def refuse_streams(body: kc.Block, counters: Iterable[Name]) -> None:
                 if _follows(init, following):
                     following.add(name)
             case kc.Load(_, index, _) if _follows(index, following):
-                raise NotVectorisable("rounds load one element after the other")
+                yield node
 
 
 def refuse_probes(loop: kc.While) -> None:

@@ -297,6 +297,9 @@ class ExpressionVectoriser(VectorOperations):
             return self.load_own(load)
         if load.memory.space == "private":
             raise NotVectorisable("a private array")
+        place = affine(load.index, self.affine, self.varying)
+        if place is not None and is_zero(place[1]):
+            return replace(load, index=place[0])
         rules = LOADS if self.own_block is None else (load_partners, *LOADS)
         outcome = first_of(rules, load, self)
         if isinstance(outcome, Declined):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.node import replace
+from minifut.ir.node import mutable, replace
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.context import rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
 from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.context import (
@@ -17,10 +19,23 @@ from minifut.kernel_passes.vectorise.context import (
     LoopContext,
     widths_of,
 )
-from minifut.kernel_passes.vectorise.extremes import LaneExtremes, find_extremes
+from minifut.kernel_passes.vectorise.extremes import (
+    LaneExtremes,
+    PointExtreme,
+    find_extremes,
+)
+from minifut.kernel_passes.vectorise.jam import Jam, vectors_at_once
 from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
-from minifut.kernel_passes.vectorise.private_arrays import find_own_arrays, fitting
+from minifut.kernel_passes.vectorise.private_arrays import (
+    Owned,
+    find_own_arrays,
+    fitting,
+)
 from minifut.kernel_passes.vectorise.rows import tested_before
+from minifut.kernel_passes.vectorise.shared_rounds import (
+    share_rounds,
+    with_shared_rounds,
+)
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
@@ -74,40 +89,12 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     def ranges() -> IndexRanges:
         return IndexRanges.within(loop, context.around)
 
-    extremes = find_extremes(body)
     in_place = memory_in_place(body, loop.variable, own, apart, ranges)
 
+    points = _Points(k, loop, context, own, in_place, find_extremes(body))
+
     def blocks(width: int, narrower: bool = True) -> None:
-        rows: list[kc.Expression] = []
-
-        with k.nested() as vectors:
-            lanes = LaneExtremes(k, extremes, width)
-            inside = lanes.collecting(body)
-
-            def points(first: kc.Variable) -> None:
-                k.statements += vectorise(
-                    k,
-                    inside,
-                    loop.variable,
-                    (first, 1),
-                    width,
-                    running=lanes.places,
-                    arrays=own,
-                    rows=rows,
-                )
-
-            if in_place:
-                whole = k.declare("whole", stop - (stop - start) % width)
-                with k.loop("block", whole, start, width) as block:
-                    points(block)
-                k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
-            else:
-                with k.loop("block", stop, start, width) as block:
-                    begin = kc.Call("min", (block, stop - width), kc.LONG)
-                    points(k.declare("first", begin))
-                k.assign(rest, stop)
-            lanes.combine()
-        conditions = [*fitting(own), *tested_before(rows, body)]
+        vectors, conditions = points.in_vectors(width, rest)
         if in_place and not conditions:
             k.statements.extend(vectors)
             return
@@ -121,6 +108,91 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     few = _left_single(loop.body)
     single = kc.For(loop.variable, rest, stop, ONE, few, loop.parallel)
     return (kc.Declare(rest, start), *chosen.statements, single)
+
+
+@mutable
+class _Points:
+    """The points of a loop, with the arrays that each has for itself, the memory that
+    they change in place, and the extremes over all of them."""
+
+    k: CodeBuilder
+    loop: kc.For
+    context: LoopContext
+    own: Owned
+    in_place: frozenset[kc.Memory]
+    extremes: tuple[PointExtreme, ...]
+
+    def in_vectors(
+        self, width: int, rest: kc.Variable
+    ) -> tuple[list[kc.Statement], list[kc.Expression]]:
+        """The points vector by vector, but for those from `rest` on, and what must hold
+        for that beside that they fill a vector."""
+        k, loop = self.k, self.loop
+        start, stop = loop.start, loop.bound
+        assumed: list[kc.Expression] = []
+        with k.nested() as vectors:
+            lanes = LaneExtremes(k, self.extremes, width)
+            body = kc.Block(tuple(lanes.collecting(loop.body.statements)))
+            many = self.at_once(body, width)
+            at = start
+            if many > 1:
+                left = (stop - start) % (many * width)
+                at = k.declare("jammed", stop - left)
+                with k.loop("block", at, start, many * width) as block:
+                    self.visit(block, body, lanes, assumed, many)
+            if self.in_place:
+                whole = k.declare("whole", stop - (stop - start) % width)
+                with k.loop("block", whole, at, width) as block:
+                    self.visit(block, body, lanes, assumed)
+                k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
+            else:
+                with k.loop("block", stop, at, width) as block:
+                    begin = kc.Call("min", (block, stop - width), kc.LONG)
+                    self.visit(k.declare("first", begin), body, lanes, assumed)
+                k.assign(rest, stop)
+            lanes.combine()
+        tested = tested_before(assumed, loop.body.statements)
+        return vectors, [*fitting(self.own), *tested]
+
+    def at_once(self, body: kc.Block, width: int) -> int:
+        """How many vectors are done at once."""
+        if self.own or self.extremes:
+            return 1
+        first = self.loop.start
+        block = kc.For(self.loop.variable, first, first + width, ONE, body)
+        made, _ = with_shared_rounds(block, self.k)
+        return vectors_at_once(made)
+
+    def visit(
+        self,
+        first: kc.Variable,
+        body: kc.Block,
+        lanes: LaneExtremes,
+        assumed: list[kc.Expression],
+        many: int = 1,
+    ) -> None:
+        """The points of so many vectors; what must hold for that is added to what is
+        `assumed`."""
+        k, index, width = self.k, self.loop.variable, lanes.width
+        block = kc.For(index, first, first + width * many, ONE, body)
+        (made,) = rewritten(share_rounds, block, self.context) or (block,)
+        assert isinstance(made, kc.For)
+        assumed += self.context.assumed
+        self.context.assumed.clear()
+        copies = [
+            vectorise(
+                k,
+                made.body.statements,
+                index,
+                (first + number * width, 1),
+                width,
+                running=lanes.places,
+                arrays=self.own,
+                rows=assumed,
+            )
+            for number in range(many)
+        ]
+        k.statements += Jam(k, copies).merged(copies)
 
 
 def _left_single(node: Any) -> Any:

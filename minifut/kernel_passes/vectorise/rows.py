@@ -33,10 +33,12 @@ PAGE = 4096
 @immutable
 class Rounds:
     """A loop around code in lanes: what changes from round to round, and whether the
-    device's compiler cannot do several rounds at once."""
+    device's compiler cannot do several rounds at once; where only some lanes are
+    active, the `streams` that it reads one element after the other."""
 
     changing: frozenset[Name]
     waits: bool
+    streams: tuple[kc.Load, ...] = ()
 
     @staticmethod
     def of(loop: kc.For | kc.While, reassociates: bool) -> Rounds:

@@ -11,8 +11,10 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.affine import Affine, affine
+from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.clamps import clamped_ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
+from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.masks import (
     mask_branch,
@@ -278,6 +280,9 @@ class Vectoriser:
             if not self.masked(mask_loop, loop):
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not self.masked(mask_counted_loop, loop):
+            if self.lanes.mask is not None and not calls_functions(loop.body):
+                read = tuple(streams(loop.body, (loop.variable.name,)))
+                self.lanes.loops[-1] = replace(self.lanes.loops[-1], streams=read)
             inside = self.inner(loop.body)
             self.out.append(replace(loop, body=inside, parallel=False, points=False))
         self.lanes.loops.pop()

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 CHUNKS_PER_CORE = 8
 EXPENSIVE_CHUNKS_PER_CORE = 32
 """where the costs of points may differ much"""
+FULL = 64
+"""points of several vectors at once (`vectorise.jam`)"""
 LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
 SHORT_ROW = 4
@@ -126,6 +128,7 @@ def launch_nest(
             filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
             least = maximum(ONE, filled)
             share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
+            share = minimum(ceil_div(share, FULL) * FULL, share * 2)
         else:
             least = Size.constant(SMALLEST_CHUNK)
             share = ceil_div(total_size, cores * CHUNKS_PER_CORE * BLOCK) * BLOCK

@@ -297,7 +297,8 @@ def gathers_rows(kernel: SegRed) -> bool:
 
 
 class _Positions:
-    """Which numbers of a point are sums of indices and of what all points share."""
+    """Which numbers of a point are sums or differences of indices and of what all
+    points share."""
 
     def __init__(self, kernel: SegRed, iotas: Set[Name]) -> None:
         self._iotas = iotas
@@ -310,10 +311,10 @@ class _Positions:
         match statement.exp:
             case Index(array, (Name() as place,)) if array in self._iotas:
                 parts = [place]
-            case ScalarOp(operator, operands) if operator.name == "add":
+            case ScalarOp(operator, operands) if operator.name in ("add", "sub"):
                 parts = [atom for atom in operands if atom in self._varying]
             case ScalarOp(operator, (left, right)) if (
-                operator.name in ("sub", "min", "max") and right not in self._varying
+                operator.name in ("min", "max") and right not in self._varying
             ):
                 parts = [left]
             case ScalarOp(operator, (left, right)) if (

@@ -51,6 +51,7 @@ def by_facts(_: Stm, context: FactContext) -> Remark:
 def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
     """The name is an element of the array: one of an iota is within its numbers, others
     may have a known limit."""
+    facts.order[name] = len(facts.order)  # the newest name: proofs eliminate it first
     learn_limit(facts, name, array)
     source = facts.definition(array)
     if not isinstance(source, Iota):

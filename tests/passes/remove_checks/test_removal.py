@@ -91,6 +91,9 @@ SAFE = {
     "mapped places": """entry main [n] (a: [n]f32) =
         let at = map (\\i -> n - 1 - i) (iota n)
         in (map (\\k -> a[k]) at, at)""",
+    "mapped range": """entry main [n] [m] (a: [n]f32) (b: [m]f32) =
+        tabulate n (\\i -> f32.sum (map (\\j -> a[j])
+          (i64.max 0 (i - m + 1)...i64.min (n - 1) i)))""",
 }
 
 

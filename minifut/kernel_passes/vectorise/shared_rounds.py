@@ -1,0 +1,395 @@
+"""Loops whose bounds differ between the points of a block: rounds that all points have.
+
+    for (i = first; i < first + 16; i++)
+        for (j = lo; j < hi; j++) body        lo, hi: minima, maxima and sums of i and
+                                              what all points share
+    →
+        if (lo and hi grow by one from each point to the next)
+            for (t = 0; t < hi of the first - lo of the first; t++) body of j = lo + t
+        else
+            for (j = least lo; j < greatest lo; j++) if (lo <= j && j < hi) body
+            for (; j < least hi; j++) body
+            for (; j < greatest hi; j++) if (lo <= j && j < hi) body
+
+Products of polynomials, correlations, sums over triangles and windows that are clamped
+are such loops. In lanes the middle loop has no masks, and what it loads is contiguous
+or the same for all lanes. Each point does the rounds that it did, in their order.
+
+A loop that counts from zero and adds a start to its variable counts from there on:
+
+    for (t = 0; t < hi - lo; t++) {j = lo + t; ..}    →    for (j = lo; j < hi; j++) ..
+
+Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000), where the index sets
+are those of a block of points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.node import replace, same_or
+from minifut.ir.sizes import Size
+from minifut.ir.traverse import map_children, rename_to, walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.index_ranges import DEEPEST, as_size
+from minifut.kernel_passes.position_conditions import is_near
+from minifut.kernel_passes.position_ranges import (
+    QUOTIENTS,
+    RESIDUES,
+    all_of,
+    extreme,
+)
+from minifut.kernel_passes.vectorise.context import LoopContext
+from minifut.kernel_passes.vectorise.divergent_loops import streams
+from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value
+from minifut.kernel_passes.vectorise.narrowed_rounds import narrowed
+from minifut.kernel_passes.vectorise.rows import Rounds
+from minifut.kernel_passes.vectorise.varying import find_varying
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+LONGEST = 80
+"""nodes of statements in a body that is written several times"""
+NO_EXTENT = Declined("no loop has bounds that differ by known numbers")
+
+
+@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def share_rounds(
+    block: kc.Statement, context: LoopContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Give the rounds that all points of a block have a loop of their own.
+
+    before:
+        given (const float *xs, float *ys, long m, long t)
+        for (long i = t; i < t + 4; i++) {
+            float y = 0.0f;
+            for (long j = 0; j < min_i64(i, m); j++) {
+                y = y + xs[i - j];
+            }
+            ys[i] = y;
+        }
+    after:
+        for (long i = t; i < (t + 4L); i++) {
+            float y = 0.0f;
+            long least = min(t, m);
+            long done = min((long)(t + 3L), m);
+            for (long j = 0L; j < least; j++) {
+                y = y + xs[i - j];
+            }
+            for (long j_1 = max((long)(0L), least); j_1 < done; j_1++) {
+                if (j_1 < (m < i ? m : i)) {
+                    y = y + xs[i - j_1];
+                }
+            }
+            ys[i] = y;
+        }
+    declines: no loop has bounds that differ by known numbers
+        given (const float *xs, const long *ms, float *ys, long t)
+        for (long i = t; i < t + 4; i++) {
+            float y = 0.0f;
+            for (long j = 0; j < ms[i]; j++) {
+                y = y + xs[i - j];
+            }
+            ys[i] = y;
+        }
+    """
+    if not isinstance(block, kc.For) or block.rounds is None:
+        return None
+    made, assumed = with_shared_rounds(block, context.k)
+    if made is block:
+        return NO_EXTENT
+    context.assumed += assumed
+    return (made,)
+
+
+def with_shared_rounds(
+    block: kc.For, k: CodeBuilder
+) -> tuple[kc.For, list[kc.Expression]]:
+    """A block whose loops are divided so, and what must hold for that; the same block
+    if none is."""
+    assert block.rounds is not None
+    sharing = _Sharing(block, block.rounds, k)
+    body = sharing.block(block.body.statements, False)
+    if body is block.body.statements:
+        return block, []
+    return replace(block, body=kc.Block(body)), sharing.assumed
+
+
+class _Sharing:
+    """Rewrites the loops in the body of a block."""
+
+    def __init__(self, block: kc.For, points: int, k: CodeBuilder) -> None:
+        body = block.body.statements
+        self.k, self.points, self.index = k, points, block.variable
+        self.first = block.start
+        self.varying = find_varying(body, [block.variable.name])
+        changing = assigned(body)
+        self.definitions = {
+            node.variable.name: node.init
+            for statement in body
+            for node in walk(statement)
+            if isinstance(node, kc.Declare)
+            and isinstance(node.variable, kc.Variable)
+            and node.init is not None
+            and node.variable.name not in changing
+        }
+        self.inside = declared(body) | {block.variable.name}
+        self.assumed: list[kc.Expression] = []
+
+    def block(
+        self, statements: tuple[kc.Statement, ...], reassociates: bool
+    ) -> tuple[kc.Statement, ...]:
+        made: list[kc.Statement] = []
+        for statement in statements:
+            made += self.statement(statement, reassociates)
+        return same_or(made, statements)
+
+    def statement(
+        self, statement: kc.Statement, reassociates: bool
+    ) -> Sequence[kc.Statement]:
+        reassociates |= isinstance(statement, kc.Reassociate)
+        if isinstance(statement, kc.For) and not statement.points:
+            differs = statement.variable.name in self.varying
+            fewer = narrowed(statement, self.k)
+            if fewer is None and differs:
+                fewer = statement, []
+            made = None if fewer is None else self.loop(*fewer, reassociates)
+            if made is not None:
+                return made
+        if isinstance(statement, kc.Expression) or not kc.blocks_of(statement):
+            return (statement,)
+
+        def inside(node: Any) -> Any:
+            if not isinstance(node, kc.Block):
+                return node
+            made = self.block(node.statements, reassociates)
+            return node if made is node.statements else kc.Block(made)
+
+        if isinstance(statement, kc.Block):
+            return (inside(statement),)
+        return (map_children(statement, inside),)
+
+    # --- one loop ---------------------------------------------------------------------
+
+    def loop(
+        self, loop: kc.For, conditions: Sequence[kc.Expression], reassociates: bool
+    ) -> Sequence[kc.Statement] | None:
+        """A loop whose bounds differ, as several; None if it stays as it is, as where
+        the `conditions` are not known to hold before."""
+        size = sum(isinstance(node, kc.Statement) for node in walk(loop))
+        if not loop.counts_by_ones or size > LONGEST:
+            return None
+        shared: list[kc.Expression] = []
+        last = self.first + (self.points - 1)
+        index = self.index.name, Extent(self.first, last, 1, 1)
+        extents = ExtentFinder(index, self.definitions, self.varying, shared)
+        counted = self.counted(loop)
+        low, high = extents.of(counted.start), extents.of(counted.bound)
+        if low is None or high is None or self.reads_streams(counted, reassociates):
+            return None
+        if not self.assume([*conditions, *map(is_near, shared)]):
+            return None
+        if low.is_shared and high.is_shared:
+            return (replace(counted, start=low.low, bound=high.low),)
+        return self.parts(counted, low, high)
+
+    def reads_streams(self, loop: kc.For, reassociates: bool) -> bool:
+        """Whether points read streams of their own, at distances that are not known,
+        though vectors may be made of the rounds of a point."""
+        if Rounds.of(loop, reassociates).waits:
+            return False
+        inside, name = loop.body.statements, loop.variable.name
+        varying = find_varying(inside, self.varying - declared(inside) - {name})
+        for load in streams(loop.body, (name,)):
+            index = as_size(load.index, self.definitions)
+            if index is None or not self.is_affine(index, varying):
+                return True
+        return False
+
+    def is_affine(self, size: Size, varying: frozenset[Name]) -> bool:
+        """Whether a size is a multiple of the index and what points share."""
+        for monomial, _ in size.terms:
+            factors = [Size.of(factor) for factor in monomial]
+            moving = [f for f in factors if not f.names().isdisjoint(varying)]
+            if moving and moving != [Size.of(self.index.name)]:
+                return False
+        return True
+
+    def counted(self, loop: kc.For) -> kc.For:
+        """The loop, from the start on that it adds to its variable."""
+        sizes = [as_size(end, self.definitions) for end in (loop.start, loop.bound)]
+        start, bound = sizes
+        if start is None or bound is None:
+            return loop
+        name = loop.variable.name
+        body: kc.Block = loop.body
+        more = self.added(loop)
+        if more is not None:
+            body = self.with_size(body, name, Size.of(name) - more)
+            start, bound = start + more, bound + more
+        ends = size_value(start), size_value(bound)
+        return replace(loop, start=ends[0], bound=ends[1], body=body)
+
+    def added(self, loop: kc.For) -> Size | None:
+        """What is added to the variable of a loop where memory is read, and differs
+        between points by more or less than a known number."""
+        name = loop.variable.name
+        for node in walk(loop.body):
+            if not isinstance(node, kc.Load):
+                continue
+            index = as_size(node.index, self.definitions)
+            factors = {} if index is None else dict(index.terms)
+            by = factors.pop((name,), 0)
+            for monomial, coefficient in factors.items():
+                if coefficient == by and len(monomial) == 1:
+                    (atom,) = monomial
+                    is_index = atom == self.index.name
+                    if not is_index and self.differs(Size.of(atom)):
+                        return Size.of(atom)
+        return None
+
+    def differs(self, size: Size) -> bool:
+        """Whether a size differs between points, and is known before a loop."""
+        return not size.names().isdisjoint(self.varying) and all(
+            name in self.definitions
+            or name not in self.inside
+            or name == self.index.name
+            for name in size.names()
+        )
+
+    def with_size(self, node: Any, name: Name, there: Size) -> Any:
+        """The node with indices in which a size is in the place of a variable."""
+
+        def change(child: Any) -> Any:
+            return self.with_size(child, name, there)
+
+        match node:
+            case kc.Declare(_, init):
+                return replace(node, init=change(init))
+            case kc.Assign(_, exp):
+                return replace(node, exp=change(exp))
+            case kc.For():
+                start, bound, body = map(change, (node.start, node.bound, node.body))
+                return replace(node, start=start, bound=bound, body=body)
+        if isinstance(node, kc.Expression) and node.type == kc.LONG:
+            size = as_size(node, self.definitions)
+            if size is not None:
+                if name not in size.names():
+                    return node
+                return size_value(size.substitute({name: there}))
+        return map_children(node, change)
+
+    def assume(self, conditions: Sequence[kc.Expression]) -> bool:
+        """Let these conditions hold; False if that is not known before the points. A
+        position is small."""
+        found: list[kc.Expression] = []
+        position = is_near(self.index)
+        for condition in conditions:
+            if alpha_equal(condition, position):
+                continue
+            before = self.expanded(condition)
+            for node in walk(before):
+                if isinstance(node, kc.Variable) and node.name in self.inside:
+                    return False
+                if isinstance(node, kc.SizeValue) and node.size.names() & self.inside:
+                    return False
+                if isinstance(node, kc.Load | kc.Register) or divides(node):
+                    return False
+            found.append(before)
+        self.assumed += found
+        return True
+
+    def expanded(self, node: Any, depth: int = DEEPEST) -> Any:
+        """An expression with the definitions of variables in their places."""
+        if isinstance(node, kc.Variable) and node.name in self.inside and depth:
+            made = self.definitions.get(node.name)
+            return node if made is None else self.expanded(made, depth - 1)
+        return map_children(node, lambda child: self.expanded(child, depth))
+
+    def parts(self, loop: kc.For, low: Extent, high: Extent) -> Sequence[kc.Statement]:
+        """The rounds that all points have, and those before and after them; or those of
+        points whose bounds grow together."""
+        k = self.k
+        with k.nested() as made:
+            apart = not low.is_shared and not high.is_shared
+            aligned = apart and low.is_steady and high.is_steady
+            least, most = (k.named(end, "least") for end in (low.low, high.low))
+            begun, done = low.high, high.high
+            if not low.is_shared:
+                begun = k.named(begun, "begun")
+            if not high.is_shared:
+                done = k.named(done, "done")
+            if aligned:
+                grown = self.points - 1
+                together = all_of(
+                    [(begun - least).equals(grown), (done - most).equals(grown)]
+                )
+                with k.branch(together):
+                    k.emit(self.moving(loop, least, most))
+                with k.otherwise():
+                    self.emit_parts(loop, (least, begun), (most, done))
+            else:
+                self.emit_parts(loop, (least, begun), (most, done))
+        return made
+
+    def moving(self, loop: kc.For, least: kc.Expression, most: kc.Expression) -> kc.For:
+        """The rounds of points whose bounds grow together."""
+        k = self.k
+        count = k.variable("t", kc.LONG)
+        with k.nested() as body:
+            distance = self.index - self.first + least
+            k.emit(kc.Declare(loop.variable, distance + count))
+            k.statements += loop.body.statements
+        moved = replace(
+            loop,
+            variable=count,
+            start=ZERO,
+            bound=most - least,
+            body=kc.Block(tuple(body)),
+        )
+        return self.renamed(moved)
+
+    def renamed(self, loop: kc.For) -> kc.For:
+        """A copy with variables of its own."""
+        k, names = self.k, sorted(declared((loop,)), key=lambda name: name.tag)
+        fresh = {name: k.variable(name.base, kc.LONG).name for name in names}
+        return rename_to(loop, fresh)
+
+    def emit_parts(
+        self,
+        loop: kc.For,
+        starts: tuple[kc.Expression, kc.Expression],
+        bounds: tuple[kc.Expression, kc.Expression],
+    ) -> None:
+        k, at = self.k, loop.variable
+        (least, begun), (most, done) = starts, bounds
+        tests: list[kc.Expression] = []
+        if least is not begun:
+            tests.append(kc.Binary("<=", loop.start, at, kc.TRUTH))
+        if most is not done or tests:
+            tests.append(kc.Binary("<", at, loop.bound, kc.TRUTH))
+
+        def some(start: kc.Expression, bound: kc.Expression) -> kc.For:
+            body = kc.Block((kc.Branch(all_of(tests), loop.body),))
+            return self.renamed(replace(loop, start=start, bound=bound, body=body))
+
+        if least is not begun:
+            k.emit(some(least, extreme("min", [begun, done])))
+        k.emit(replace(loop, start=begun, bound=most))
+        if most is not done:
+            after = most if least is begun else extreme("max", [begun, most])
+            if least is begun:
+                after = extreme("max", [least, most])
+            k.emit(some(after, done))
+
+
+def divides(node: object) -> bool:
+    """Whether an expression may have no value."""
+    if isinstance(node, kc.Operation):
+        return node.operator.name in (*QUOTIENTS, *RESIDUES)
+    return isinstance(node, kc.Binary) and node.symbol in ("/", "%")
