@@ -2,6 +2,7 @@
 
     i >= 1 && i < n - 1 && u     [1, n - 1) if u
     i < a || i >= b              (.., a) and [b, ..)
+    i / 2 < n                    (.., 2 n)
     (i ^ s) >= n                 within [n & -2 s, ..), for a power of two s
 
 A condition is a formula of parts that are the same for all points and of comparisons
@@ -18,6 +19,7 @@ from minifut.ir.node import immutable, replace
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.position_ranges import (
     FAR,
+    LARGEST_FACTOR,
     UNSIGNED,
     PositionIndices,
     PositionRange,
@@ -29,6 +31,8 @@ from minifut.kernel_passes.vectorise.varying import find_varying, varies
 OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
 SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 MOST_RANGES = 8
+MOST_SUMMANDS = 6
+"""that are added to a position"""
 PARTNERED = ("or", "xor", "|", "^")
 PositionRanges = tuple[PositionRange, ...]
 
@@ -130,13 +134,15 @@ class PositionConditions:
             return None
         if name in ("gt", "ge"):
             left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
+        if (unscaled := self._multiplied(left, right, name)) is not None:
+            return self._compared(unscaled, True)
         shifts = [self._shifted(side) for side in (left, right)]
         if (shifts[0] is None) == (shifts[1] is None):
             return None
         grows = 0 if shifts[0] is not None else 1
         limit = self.indices.uniform((left, right)[1 - grows])
         shift = shifts[grows]
-        if limit is None or shift is None:
+        if limit is None or shift is None or len(shift.terms) > MOST_SUMMANDS:
             return None
         # c - i < l is c - l < i
         below = (grows == 0) == shift.rises
@@ -145,7 +151,7 @@ class PositionConditions:
             more += int((name == "le") == below)
         self.assumed += [is_near(term) for _, term in shift.terms]
         if more or shift.terms or not shift.rises or name == "eq":
-            limit = clamped(limit)
+            limit = clamped(limit, len(shift.terms))
         bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
         for added, term in shift.terms:
             add = added != shift.rises
@@ -154,6 +160,30 @@ class PositionConditions:
         if name == "eq":
             return (PositionRange([bound], [bound + 1], single=True),)
         return (PositionRange([], [bound]) if below else PositionRange([bound]),)
+
+    def _multiplied(
+        self, left: kc.Expression, right: kc.Expression, name: str
+    ) -> kc.Expression | None:
+        """A comparison with a quotient, i / c < l, without it: i < c * l."""
+        sides = left, right
+        for number, quotient in enumerate(map(self._quotient, sides)):
+            limit = self.indices.uniform(sides[1 - number])
+            if name == "eq" or quotient is None or limit is None:
+                continue
+            index, divisor = quotient
+            more = int((name == "le") == (number == 0))
+            bound = (clamped(limit, MOST_SUMMANDS) + more) * divisor
+            pair = (index, bound) if number == 0 else (bound, index)
+            return kc.Binary("<=" if number else "<", *pair, kc.TRUTH)
+        return None
+
+    def _quotient(self, exp: kc.Expression) -> tuple[kc.Expression, int] | None:
+        """What is divided, and by which small number, rounding down."""
+        match self.indices.defined(exp):
+            case kc.Operation(operator, (index, kc.Literal(int(by), _)), kc.LONG):
+                known = operator.name == "div" and 1 < by <= LARGEST_FACTOR
+                return (index, by) if known else None
+        return None
 
     def _below(
         self, left: kc.Expression, right: kc.Expression, name: str, truth: bool

@@ -84,15 +84,17 @@ def emit_ranges(
     k.emit(replace(inner, start=low, bound=high))
 
 
-def clamped(limit: kc.Expression) -> kc.Expression:
-    """A limit of positions, such that small numbers may be added."""
+def clamped(limit: kc.Expression, summands: int = 0) -> kc.Expression:
+    """A limit of positions, such that small numbers may be added; of their sums with so
+    many numbers, each `FAR` at most."""
+    most = FAR * (summands + 2 if summands else 1)
     match limit:
-        case kc.Literal(value, _) if abs(int(value)) <= FAR:
+        case kc.Literal(value, _) if abs(int(value)) <= most:
             return limit
         case kc.Cast(operand, _) if operand.type == kc.INT:
             return limit
     return extreme(
-        "max", [extreme("min", [limit, long_literal(FAR)]), long_literal(-FAR)]
+        "max", [extreme("min", [limit, long_literal(most)]), long_literal(-most)]
     )
 
 

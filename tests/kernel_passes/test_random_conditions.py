@@ -26,12 +26,14 @@ NESTS = (
 INDICES = (
     *("i", "i", "i + k", "i - k", "k - i", "l - i + 1", "i - xs[j]", "i + 2 - l"),
     *("n - 1 - i", "xs[j] - i", "i + k - l", "i ^ 1", "2 * i - k"),
+    *("i / 2", "(i + k) / 3", "(i - l) / 4", "n - i / 2"),
     *("i64.u8 (u8.i64 (i + 250))", "i64.i16 (i16.i64 (i + 32760))"),
 )
 BOUNDS = ("0", "n", "k", "l", "xs[j]", "n - 1", "3", "k + l", "xs[0]")
 COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 FAR = np.iinfo(np.int64)
 GIVEN = [(3, 5), (0, 0), (-4, 30), (FAR.min, FAR.max), (FAR.max, FAR.min), (1 << 48, 3)]
+GIVEN += [(1 << 48, 1 << 49), (-(1 << 48), -(1 << 49))]
 
 
 class Generator:
