@@ -160,13 +160,10 @@ class Facts:
         self.resolve()
 
     def is_positive(self, width: Form, origin: str) -> None:
-        """The form is at least 1, and so is each factor of it that is no less than 0:
-        of n * m points there is one, so that m divides."""
+        """The form is at least 1."""
         self.learn(Fact(difference(width, number(1)), origin))
-        for monomial in width if len(width) == 1 else ():
-            for atom in monomial if len(monomial) > 1 else ():
-                if self.range_of_atom(atom)[0] == 0:
-                    self.learn(Fact(difference(of_atom(atom), number(1)), origin))
+        for fact in meaning.of_positive(self, width, origin):
+            self.learn(fact)
 
     def learn(self, fact: Fact, new: SizeFactor | None = None) -> None:
         """A fact that holds until the end of the scope; it says nothing more of other

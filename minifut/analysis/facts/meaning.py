@@ -10,7 +10,7 @@ where that is within the type: by the ranges of what it is made of, or by a proo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.analysis.facts import proof
@@ -19,6 +19,7 @@ from minifut.analysis.facts.forms import (
     Fact,
     Form,
     Proof,
+    atoms_of,
     combine,
     difference,
     number,
@@ -224,6 +225,21 @@ def bounds_of(facts: Facts, atom: SizeFactor) -> list[Fact]:
                 rule = BOUNDS.get(exp.operator.name)
                 return rule(facts, atom, exp) if rule else []
     return []
+
+
+def of_positive(facts: Facts, form: Form, origin: str) -> Iterator[Fact]:
+    """What follows if a form is at least 1: of n / 2 points there is one, so that n is
+    at least 2; of n * m, so that m, if it is no less than 0, is no 0 and divides."""
+    for atom in atoms_of(form):
+        exp = facts.definition(atom) if isinstance(atom, Name) else None
+        if isinstance(atom, Quotient) or (
+            isinstance(exp, ScalarOp) and exp.operator.name in ("div", "quot")
+        ):
+            yield from bounds_of(facts, atom)
+    for monomial in form if len(form) == 1 else ():
+        for atom in monomial if len(monomial) > 1 else ():
+            if facts.range_of_atom(atom)[0] == 0:
+                yield Fact(difference(of_atom(atom), number(1)), origin)
 
 
 def _by_definition(one: Form, other: Form, sign: int = 1, less: int = 0) -> Fact:

@@ -154,6 +154,19 @@ def test_positions_of_a_product_divided_by_a_factor(by: str, less: int) -> None:
         assert (shown is not None) is (less == 0)
 
 
+@pytest.mark.parametrize(("by", "least"), [(2, 2), (3, 3), (1, 1)])
+def test_points_of_a_quotient_say_how_large_the_whole_is(by: int, least: int) -> None:
+    """Of n / 3 points there is one only if n is at least 3."""
+    facts, names = facts_after(f"let q: i64 = div_i64(n, {by}i64)")
+    half = Size.of(names["n"]) // by
+    for width in (facts.form(names["q"]), facts.form(half)):
+        with facts.inner():
+            facts.run_over(Name("i", 1000), width, "the map")
+            assert facts.proves(Size.of(names["n"]) - least) is not None
+            assert facts.proves(Size.of(names["n"]) - least - 1) is None
+        assert facts.proves(Size.of(names["n"]) - 1) is None
+
+
 def test_a_disjunction_is_resolved_when_one_part_fails() -> None:
     facts, names = facts_after(
         "let e: bool = le_i64(n, 0i64) let c: bool = le_i64(5i64, k)"
