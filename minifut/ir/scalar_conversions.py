@@ -8,7 +8,9 @@ NaN become 0. OpenCL's `convert_T_sat` knows the limits, too, but is not one ins
 on any processor: clamped first, numbers of up to 32 bits are converted by one for all
 lanes. To 64 bits there is none before AVX-512. Where all lanes fit, those of f32 go by
 way of i32, and to those of f64 a number is added whose last bit counts ones; else lane
-by lane. From 64 bits to floats goes by way of i32, too, if all lanes fit.
+by lane. From 64 bits to floats goes by way of i32, too, if all lanes fit. The functions
+call none: PoCL's `fabs` and `isfinite` would keep clang from making vectors. A number
+is finite if it less itself is 0.
 
 Source: Hacker's Delight, 17-3 (Warren, 2012), conversion by adding 1.5 * 2^52.
 """
@@ -26,7 +28,7 @@ _NARROW = """
 {target}# {name}({source}# x) {{
   {source}# near = x < ({source}#)({least}) ? ({source}#)({least}) : x;
   near = near > ({source}#)({most}) ? ({source}#)({most}) : near;
-  near = fabs(x) < ({source}#)(INFINITY) ? near : ({source}#)(0);
+  near = x - x == ({source}#)(0) ? near : ({source}#)(0);
   {target}# y = {convert};{beyond}
   return y;
 }}
@@ -36,22 +38,23 @@ _BEYOND = """
   y = (x > near) & (x < (float#)(INFINITY)) ? ({target}#)({largest}) : y;"""
 _LONG = """
 long {name}({source} x) {{
-  if (fabs(x) < ({source})0x1p63) return (long)x;
-  if (!isfinite(x)) return 0;
+  if (x > ({source})-0x1p63 && x < ({source})0x1p63) return (long)x;
+  if (x - x != 0) return 0;
   return x > 0 ? 0x7fffffffffffffffL : (long)0x8000000000000000L;
 }}
 """
 _ULONG = """
 ulong {name}({source} x) {{
-  if (fabs(x) < ({source})0x1p63) return (ulong)(long)x;
-  if (!isfinite(x)) return 0UL;
+  if (x > ({source})-0x1p63 && x < ({source})0x1p63) return (ulong)(long)x;
+  if (x - x != 0) return 0UL;
   if (x < 0) return 0x8000000000000000UL;
   return x < ({source})0x1p64 ? (ulong)x : 0xffffffffffffffffUL;
 }}
 """
 _LONG_LANES = """
 {target}# {name}({source}# x) {{
-  if (all(fabs(x) < ({source}#)({limit}))) return as_{target}#({fitting});
+  if (all((x > ({source}#)(-{limit})) & (x < ({source}#)({limit}))))
+    return as_{target}#({fitting});
   {source} numbers[#];
   {target} parts[#];
   vstore#(x, 0, numbers);

@@ -72,13 +72,16 @@ AVX-512."""
 
 # PoCL calls a function where there is one instruction, which clang knows and of which
 # it makes vectors.
-_ROUNDINGS = {"floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc"}
-_ROUNDING = """
-{own} {name}_{type}({own} x) {{
-#if defined(__clang__) && (defined(__SSE4_1__) || defined(__aarch64__))
-  return __builtin_{function}{suffix}(x);
+_INSTRUCTIONS = {"floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "trunc"}
+_INSTRUCTIONS |= {"abs": "fabs", "sqrt": "sqrt", "copysign": "copysign", "fma": "fma"}
+_OPERANDS = {"copysign": "xy", "fma": "xyz"}
+_FEATURES = {"fma": "__FMA__"}
+_INSTRUCTION = """
+{own} {name}_{type}({parameters}) {{
+#if defined(__clang__) && (defined({feature}) || defined(__aarch64__))
+  return __builtin_{function}{suffix}({numbers});
 #else
-  return {function}(x);
+  return {function}({numbers});
 #endif
 }}
 """
@@ -88,7 +91,7 @@ def has_float_function(name: str, bits: int, of_vectors: bool) -> bool:
     """Whether there is one for floats of so many bits."""
     if of_vectors:
         return name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
-    return name in _ROUNDINGS or name in _BY_VECTORS
+    return name in _INSTRUCTIONS or name in _BY_VECTORS
 
 
 def float_function(name: str, type_: str, width: str) -> str:
@@ -115,13 +118,17 @@ def _in_quarters(name: str, width: int) -> str:
 
 def _one_number(name: str, type_: str) -> str:
     """A function of single numbers: of its own, or the first of a short vector's."""
-    if name in _ROUNDINGS:
-        text = _ROUNDING.format(
+    if name in _INSTRUCTIONS:
+        operands = _OPERANDS.get(name, "x")
+        text = _INSTRUCTION.format(
             own=C_NAMES[type_],
             suffix="f" if type_ == "f32" else "",
             name=name,
             type=type_,
-            function=_ROUNDINGS[name],
+            function=_INSTRUCTIONS[name],
+            feature=_FEATURES.get(name, "__SSE4_1__"),
+            parameters=", ".join(f"{C_NAMES[type_]} {number}" for number in operands),
+            numbers=", ".join(operands),
         )
         return text.lstrip()
     if type_ == "f32" and name in ("sin", "cos"):
