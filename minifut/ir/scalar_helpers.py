@@ -61,6 +61,15 @@ _SIGNED = {
   return ({own})power;
 }}
 """,
+    "popc": """
+int popc_{type}({own} x) {{
+  {wide} bits = ({unsigned})x;
+  bits = bits - ((bits >> 1) & {pairs});
+  bits = (bits & {fours}) + ((bits >> 2) & {fours});
+  bits = (bits + (bits >> 4)) & {bytes};
+  return (int)(({wide})(bits * {ones}) >> {bits_above}) & 255;
+}}
+""",
     "ctz": """
 int ctz_{type}({own} x) {{
   {unsigned} low = ({unsigned})(({wide})x & (({wide})0 - ({wide})x));
@@ -96,6 +105,7 @@ _UNSIGNED = {
   return ({own})power;
 }}
 """,
+    "popc": _SIGNED["popc"],
     "ctz": _SIGNED["ctz"],
 }
 _UNSIGNED["quot"] = _UNSIGNED["div"].replace("div", "quot")
