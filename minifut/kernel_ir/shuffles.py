@@ -11,8 +11,11 @@
     minifut_count(bits)            how many bits are 1
     minifut_compress_16X32(a, bits)    the lanes whose bits are 1, side by side
 
+    any(mask), all(mask)           of lanes that are 0 or -1
+
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
-need not be constant, often to a call.
+need not be constant, often to a call. So do `any` and `all` with PoCL, which test lane
+by lane there, and around which vectors are not kept in registers.
 """
 
 from __future__ import annotations
@@ -155,8 +158,21 @@ COUNT = """\
 """
 """PoCL's popcount is a call"""
 
+
+def _test_definition(name: str, reduced: str) -> str:
+    return (
+        "#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__has_builtin)\n"
+        "#if __has_builtin(__builtin_reduce_or)\n"
+        f"#undef {name}\n"
+        f"#define {name}(mask) ({reduced})\n"
+        "#endif\n#endif\n"
+    )
+
+
 SHUFFLES: dict[str, str] = (
     {
+        "any": _test_definition("any", "__builtin_reduce_or(mask) != 0"),
+        "all": _test_definition("all", "__builtin_reduce_or(~(mask)) == 0"),
         "minifut_pack_bytes": PACK_BYTES,
         "minifut_low_bits": LOW_BITS,
         "minifut_count": COUNT,
