@@ -11,8 +11,12 @@
     minifut_count(bits)            how many bits are 1
     minifut_compress_16X32(a, bits)    the lanes whose bits are 1, side by side
 
+    any(mask), all(mask)           of lanes that are 0 or -1
+    min(a, b), max(a, b)           of two values of one type
+
 Clang's builtin compiles to one or two instructions; OpenCL's `shuffle2`, whose mask
-need not be constant, often to a call.
+need not be constant, often to a call. So do all functions of PoCL's library, around
+which vectors are not kept in registers; `any` tests lane by lane there.
 """
 
 from __future__ import annotations
@@ -155,8 +159,33 @@ COUNT = """\
 """
 """PoCL's popcount is a call"""
 
+
+def _inlined(name: str, parameters: str, value: str) -> str:
+    """A macro in the place of a function of PoCL's library."""
+    return (
+        "#if defined(POCL_DEVICE_ADDRESS_BITS) && defined(__has_builtin)\n"
+        "#if __has_builtin(__builtin_reduce_or)\n"
+        f"#undef {name}\n"
+        f"#define {name}({parameters}) ({value})\n"
+        "#endif\n#endif\n"
+    )
+
+
+def _least(name: str, test: str) -> str:
+    """`name` of two operands, the second one if the test holds; they are evaluated once
+    each, and have no address space."""
+    own = "".join(
+        f"__typeof__(({letter}) + 0) minifut_{letter} = ({letter}); " for letter in "ab"
+    )
+    return _inlined(name, "a, b", f"{{ {own}{test} ? minifut_b : minifut_a; }}")
+
+
 SHUFFLES: dict[str, str] = (
     {
+        "any": _inlined("any", "mask", "__builtin_reduce_or(mask) != 0"),
+        "all": _inlined("all", "mask", "__builtin_reduce_or(~(mask)) == 0"),
+        "min": _least("min", "minifut_b < minifut_a"),
+        "max": _least("max", "minifut_a < minifut_b"),
         "minifut_pack_bytes": PACK_BYTES,
         "minifut_low_bits": LOW_BITS,
         "minifut_count": COUNT,

@@ -138,6 +138,7 @@ class ExpressionPrinter:
                 return f"{function}_size({self.size(dividend)}, {self.size(divisor)})"
             case Extreme(operands, greatest):
                 function = "max" if greatest else "min"
+                self.helpers[function] = None
                 text = f"(long)({self.size(operands[0])})"
                 for operand in operands[1:]:
                     text = f"{function}({text}, (long)({self.size(operand)}))"

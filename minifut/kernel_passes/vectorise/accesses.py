@@ -189,8 +189,8 @@ def load_masked(
         }
     after:
         float4 x = ((float4)(0.0f));
-        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)(((int)clamp((long)(sub_sat(n, t)),
-        (long)((-1L)), (long)(4L)))));
+        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)((n < t) ? (-1) : (((((ulong)n) -
+            ((ulong)t)) < 4UL) ? ((int)(((ulong)n) - ((ulong)t))) : 4)));
         int4 active = truth;
         if (any(active)) {
             x = active ? as_float4(minifut_load_masked_4x32((__global const int *)(xs +
@@ -232,8 +232,8 @@ def gather_masked(
         }
     after:
         float4 x = ((float4)(0.0f));
-        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)(((int)clamp((long)(sub_sat(n, t)),
-        (long)((-1L)), (long)(4L)))));
+        int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)((n < t) ? (-1) : (((((ulong)n) -
+            ((ulong)t)) < 4UL) ? ((int)(((ulong)n) - ((ulong)t))) : 4)));
         int4 active = truth;
         if (any(active)) {
             x = active ? as_float4(minifut_gather_masked_4x32((__global const int *)xs,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, INFIX, Operator
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import map_children
 from minifut.ir.types import BOOL, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
@@ -100,6 +102,20 @@ class ExpressionVectoriser(VectorOperations):
         numbers = self.each(lambda n: kc.Literal(n, kc.LONG), I64)
         return self.broadcast(first) + numbers * self.broadcast(kc.as_expression(step))
 
+    def shared(self, exp: kc.Expression) -> kc.Expression | None:
+        """The expression if it is the same in all lanes, where what differs in it are
+        integers that cancel out."""
+
+        def change(node: Any) -> Any:
+            if isinstance(node, kc.Expression) and node.type == kc.LONG:
+                found = affine(node, self.affine, self.varying)
+                if found is not None and is_zero(found[1]):
+                    return found[0]
+            return map_children(node, change)
+
+        made: kc.Expression = map_children(exp, change)
+        return None if self.varies(made) else made
+
     # --- expressions ------------------------------------------------------------------
 
     def vectorise(self, exp: kc.Expression) -> kc.Expression:
@@ -109,6 +125,8 @@ class ExpressionVectoriser(VectorOperations):
         found = affine(exp, self.affine, self.varying)
         if found is not None:
             return self.integers(*found)
+        if (same := self.shared(exp)) is not None:
+            return same
         if (numbers := combined_numbers(exp, self)) is not None:
             return numbers
         if (numbers := shifted_numbers(exp, self)) is not None:
@@ -297,9 +315,6 @@ class ExpressionVectoriser(VectorOperations):
             return self.load_own(load)
         if load.memory.space == "private":
             raise NotVectorisable("a private array")
-        place = affine(load.index, self.affine, self.varying)
-        if place is not None and is_zero(place[1]):
-            return replace(load, index=place[0])
         rules = LOADS if self.own_block is None else (load_partners, *LOADS)
         outcome = first_of(rules, load, self)
         if isinstance(outcome, Declined):

@@ -26,13 +26,34 @@ LARGEST_FACTOR = 64
 
 @immutable
 class Extent:
-    """An integer is from `low` to `high`, and from each point to the next it grows by
-    `slowest` to `fastest`."""
+    """An integer: its values for the `first` and the `last` point, `between` which
+    numbers it is for all, and by how much it grows from each point to the next."""
 
-    low: kc.Expression
-    high: kc.Expression
+    first: kc.Expression
+    last: kc.Expression
+    between: tuple[kc.Expression, kc.Expression]
     slowest: int
     fastest: int
+
+    @staticmethod
+    def of_all(exp: kc.Expression) -> Extent:
+        """What is the same for all points."""
+        return Extent(exp, exp, (exp, exp), 0, 0)
+
+    @property
+    def low(self) -> kc.Expression:
+        """No value is less. Where the number only grows, or only falls, it is that of a
+        point: numbers that are added may have their ends at different ones."""
+        if self.slowest >= 0:
+            return self.first
+        return self.last if self.fastest <= 0 else self.between[0]
+
+    @property
+    def high(self) -> kc.Expression:
+        """No value is greater."""
+        if self.slowest >= 0:
+            return self.last
+        return self.first if self.fastest <= 0 else self.between[1]
 
     @property
     def is_shared(self) -> bool:
@@ -41,31 +62,38 @@ class Extent:
 
     @property
     def is_steady(self) -> bool:
-        """Whether it grows by nothing or one: `low` is the value of the first point."""
+        """Whether it grows by nothing or one."""
         return self.slowest >= 0 and self.fastest <= 1
 
     def plus(self, other: Extent) -> Extent:
         return Extent(
-            self.low + other.low,
-            self.high + other.high,
+            self.first + other.first,
+            self.last + other.last,
+            (self.low + other.low, self.high + other.high),
             self.slowest + other.slowest,
             self.fastest + other.fastest,
         )
 
     def times(self, factor: int) -> Extent:
-        low, high = (
-            end if factor == 1 else factor * end for end in (self.low, self.high)
+        if factor == 1:
+            return self
+        first, last, low, high = (
+            factor * end for end in (self.first, self.last, self.low, self.high)
         )
-        slow, fast = self.slowest * factor, self.fastest * factor
-        if factor < 0:
-            return Extent(high, low, fast, slow)
-        return Extent(low, high, slow, fast)
+        slow, fast = sorted((self.slowest * factor, self.fastest * factor))
+        between = (low, high) if factor > 0 else (high, low)
+        return Extent(first, last, between, slow, fast)
 
     def extreme(self, function: str, other: Extent) -> Extent:
         """The minimum or maximum of both."""
+
+        def of(left: kc.Expression, right: kc.Expression) -> kc.Expression:
+            return kc.Call(function, (left, right), kc.LONG)
+
         return Extent(
-            kc.Call(function, (self.low, other.low), kc.LONG),
-            kc.Call(function, (self.high, other.high), kc.LONG),
+            of(self.first, other.first),
+            of(self.last, other.last),
+            (of(self.low, other.low), of(self.high, other.high)),
             min(self.slowest, other.slowest),
             max(self.fastest, other.fastest),
         )
@@ -89,7 +117,7 @@ class ExtentFinder:
         if not varies(exp, self.varying):
             if not isinstance(exp, kc.Literal):
                 self.shared.append(exp)
-            return Extent(exp, exp, 0, 0)
+            return Extent.of_all(exp)
         match exp:
             case kc.Variable(name, _) if name == self.index[0]:
                 return self.index[1]

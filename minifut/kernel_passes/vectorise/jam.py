@@ -33,7 +33,7 @@ from minifut.names import Name
 
 ACCUMULATORS = 4
 """vectors of accumulators: with 16 lanes, 8 of 16 registers of AVX2"""
-SHORT = 16
+SHORT = 24
 """statements of a round that is short enough to wait for the one before"""
 
 

@@ -4,7 +4,7 @@
 
 The numbers of lanes are compared, in 32 bits as masks are: a vector of positions is two
 of 64 bits, whose comparison is converted. What is farther away than the lanes are is
-clamped.
+clamped (by comparisons, as PoCL calls `clamp`).
 """
 
 from __future__ import annotations
@@ -35,8 +35,12 @@ def compared_positions(
     found = affine(left, lanes.affine, lanes.varying)
     if found is None or number_of(found[1]) != 1 or lanes.varies(right):
         return None
-    apart = kc.Call("sub_sat", (right, found[0]), kc.LONG)
-    least, most = kc.Literal(-1, kc.LONG), kc.Literal(lanes.width, kc.LONG)
-    near = kc.Call("clamp", (apart, least, most), kc.LONG)
-    numbers = lanes.each(lambda n: kc.Literal(n, kc.INT), I32)
-    return lanes.compare(symbol, numbers, lanes.broadcast(kc.Cast(near, kc.INT)))
+    first, width = found[0], lanes.width
+    apart = kc.Cast(right, kc.ULONG) - kc.Cast(first, kc.ULONG)
+    near = kc.Select(apart < width, kc.Cast(apart, kc.INT), number(width), kc.INT)
+    near = kc.Select(right < first, number(-1), near, kc.INT)
+    return lanes.compare(symbol, lanes.each(number, I32), lanes.broadcast(near))
+
+
+def number(value: int) -> kc.Expression:
+    return kc.Literal(value, kc.INT)

@@ -186,7 +186,8 @@ class _Sharing:
             return None
         shared: list[kc.Expression] = []
         last = self.first + (self.points - 1)
-        index = self.index.name, Extent(self.first, last, 1, 1)
+        position = Extent(self.first, last, (self.first, last), 1, 1)
+        index = self.index.name, position
         extents = ExtentFinder(index, self.definitions, self.varying, shared)
         counted = self.counted(loop)
         low, high = extents.of(counted.start), extents.of(counted.bound)
@@ -269,6 +270,8 @@ class _Sharing:
             return self.with_size(child, name, there)
 
         match node:
+            case kc.Declare(_, None):
+                return node
             case kc.Declare(_, init):
                 return replace(node, init=change(init))
             case kc.Assign(_, exp):

@@ -173,7 +173,12 @@ class Vectoriser:
                 first, last = (self.named(end, name.base) for end in ends)
                 lanes.steady[name] = (first, last)
         wide = kc.Variable(name, lanes.wide(variable.type.scalar))
-        value = None if init is None else lanes.broadcast(lanes.vectorise(init))
+        value = None if init is None else lanes.vectorise(init)
+        if value is not None and value.type.lanes == 1 and name not in self.changing:
+            lanes.varying -= {name}
+            self.out.append(kc.Declare(variable, value))
+            return
+        value = None if value is None else lanes.broadcast(value)
         if init is None:
             self.unset[name] = (self.out, len(self.out))
         self.out.append(kc.Declare(wide, value))

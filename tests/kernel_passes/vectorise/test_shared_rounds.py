@@ -53,6 +53,13 @@ BODIES = {
         tabulate n (\\k ->
           loop s = 0 for i < m do
             loop s = s for j < n - k do s * 0.5 + a[j + k] * b[i])""",
+    "positions that cancel out": """
+      def main [n][m] (a: [n]f64) (_: [m]f64) (w: i64) : [n]f64 =
+        tabulate n (\\k ->
+          let lo = i64.max w k + 2
+          let hi = i64.max lo (i64.min (lo + 17) (k - 1 + i64.max w n))
+          in loop s = 0 for j in lo..<hi do
+            let p = j + w in s * 0.5 + (if 0 <= p && p < n then a[p] else 8))""",
     "conditions of products": """
       def main [n][m] (a: [n]f64) (b: [m]f64) (_: i64) : []f64 =
         tabulate (i64.max 0 (n + m - 1)) (\\k ->
@@ -88,6 +95,24 @@ def test_lanes_do_their_own_rounds(name: str, lanes: int) -> None:
                 np.testing.assert_allclose(
                     one, other, rtol=1e-9, err_msg=f"{n} {m} {w}"
                 )
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", BODIES)
+def test_several_vectors_do_their_own_rounds(name: str) -> None:
+    """Chunks have as many points from some thousand points on."""
+    many = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": 16})
+    one = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": 1})
+    random = np.random.default_rng(5)
+    for n, m in [(1300, 40), (2600, 70), (3000, 3)]:
+        given = random.random(n), random.random(m), 4
+        pairs = zip(
+            np.atleast_2d(many.main(*given)),
+            np.atleast_2d(one.main(*given)),
+            strict=True,
+        )
+        for found, wanted in pairs:
+            np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", BODIES)
