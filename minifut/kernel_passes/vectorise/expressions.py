@@ -74,6 +74,7 @@ class ExpressionVectoriser(VectorOperations):
         width: int,
         varying: frozenset[Name],
         derivation: Derivation | None = None,
+        numbers: frozenset[Name] = frozenset(),
     ) -> None:
         super().__init__(width)
         self.derivation = derivation
@@ -82,7 +83,7 @@ class ExpressionVectoriser(VectorOperations):
         self.steady: dict[Name, Ends] = {}
         """the ends of clamped variables"""
         self.own: dict[kc.Memory, kc.Memory] = {}
-        self.numbers: frozenset[Name] = frozenset()
+        self.numbers = numbers
         self.mask: kc.Expression | None = None
         self.own_block: OwnBlock | None = None
         """where the index of the first lane is a multiple of the lanes"""

@@ -72,9 +72,8 @@ def vectorise(
     varying, changing = find_varying(statements, given), assigned(statements)
     _refuse_shared(statements, changing & varying - set(given))
     refuse_scattered(statements, arrays or {}, varying)
-    lanes = ExpressionVectoriser(width, varying, k.derivation)
+    lanes = ExpressionVectoriser(width, varying, k.derivation, numbers)
     lanes.affine[index.name] = at
-    lanes.numbers = numbers
     lanes.own = own
     lanes.rows = rows
     if aligned or _is_multiple(at[0], width):
