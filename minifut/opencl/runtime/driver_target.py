@@ -15,6 +15,13 @@ inlines no function that may use an instruction (`ermsb` here) which its caller 
     library    haswell           are saved
     kernel     haswell           fma on vectors is one instruction
 
+So it is with Intel's processors that LLVM takes for those of clients, as it does in
+virtual machines which hide an instruction of servers (`clwb`, `pku`): the library is
+that of servers. None of these instructions is in any kernel.
+
+    kernel     icelake-client    clz is a call, which keeps a loop from being vectors
+    library    skylake-avx512
+
 No option or variable of PoCL sets the target of kernels. Its description of the device
 has it, as two neighbours:
 
@@ -48,7 +55,8 @@ class Library:
     processors: tuple[str, ...]
 
 
-AVX512 = Library("skylake-avx512", ("znver3", "generic"))
+CLIENTS = ("cannonlake", "icelake-client", "rocketlake", "tigerlake")
+AVX512 = Library("skylake-avx512", ("znver3", "generic", *CLIENTS))
 AVX2 = Library("haswell", ("znver1", "znver2", "znver3", "generic"))
 LIBRARIES = {16: AVX512, 8: AVX2}
 """by the ints in a native vector, by which PoCL reports what its library uses"""
