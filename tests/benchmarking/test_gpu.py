@@ -238,7 +238,7 @@ def test_a_kernel_is_run_compiled_and_measured(tmp_path: Path) -> None:
     except Unavailable as reason:
         pytest.skip(str(reason))
     cases = [case for case in CASES if case.name == "transpose"]
-    (found,) = command.found_kernels(tools, cases, tmp_path, 1)
+    (found,) = command.found_kernels(tools, cases, tmp_path, 1, [])
     assert found.launch.kernel == "main_transpose" and found.launch.group == 256
     assert found.conflict() == 1.0 and found.efficiency() == 1.0
     assert 10 <= found.registers["sm_90"] <= 64 and found.amd.waves == 8
