@@ -78,7 +78,7 @@ def _operators(v: Verifier, exp: Any) -> None:
         check_bins(v, exp.operators, values, exp.space.sizes[:-1])
     elif not isinstance(exp, kernels.SegMap):
         for operator in exp.operators:
-            values = values[len(check_fold(v, operator, values, "the operator")) :]
+            values = values[len(check_fold(v, operator, values)) :]
 
 
 def _kernel_result(v: Verifier, result: kernels.KernelResult, type_: Type) -> None:

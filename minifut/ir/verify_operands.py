@@ -46,15 +46,15 @@ def check_rows(v: Verifier, arrays: Iterable[Name], width: Size) -> list[Type]:
     return rows
 
 
-def check_fold(v: Verifier, fold: Any, values: list[Type], what: str) -> list[Type]:
+def check_fold(v: Verifier, fold: Any, values: list[Type]) -> list[Type]:
     """Check an operator with its neutral element; the types it folds."""
     types = v.types(fold.neutral)
-    v.lambda_(fold.operator, types * 2, what)
-    v.same_types(types, fold.operator.results, f"{what} gives")
+    v.lambda_(fold.operator, types * 2, "the operator")
+    v.same_types(types, fold.operator.results, "the operator gives")
     v.same_types(
         [array_of(t, getattr(fold, "shape", ())) for t in types],
         values[: len(types)],
-        f"operands of {what}",
+        "operands of the operator",
     )
     return types
 

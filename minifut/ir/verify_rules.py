@@ -213,7 +213,7 @@ def _screma(v: Verifier, exp: soacs.Screma) -> None:
     v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
     values = list(exp.function.results)
     for fold in (*exp.scans, *exp.reduces):
-        values = values[len(check_fold(v, fold, values, "the operator")) :]
+        values = values[len(check_fold(v, fold, values)) :]
 
 
 def _scatter(v: Verifier, exp: soacs.Scatter) -> None:

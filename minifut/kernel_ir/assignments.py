@@ -7,7 +7,7 @@ for i from 0 to n { s = s + i } i itself; s within
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 
 from minifut.ir.traverse import walk
@@ -74,3 +74,17 @@ def declared(statements: Iterable[kc.Statement]) -> frozenset[Name]:
         if isinstance(node, kc.Declare | kc.For)
         and isinstance(node.variable, kc.Variable)
     )
+
+
+def constants(statements: Sequence[kc.Statement]) -> dict[Name, kc.Expression]:
+    """The variables that keep their first value, with it."""
+    changing = assigned(statements)
+    return {
+        node.variable.name: node.init
+        for statement in statements
+        for node in walk(statement)
+        if isinstance(node, kc.Declare)
+        and isinstance(node.variable, kc.Variable)
+        and node.init is not None
+        and node.variable.name not in changing
+    }

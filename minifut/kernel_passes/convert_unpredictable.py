@@ -20,7 +20,7 @@ stored.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
@@ -28,24 +28,18 @@ from minifut.ir.scalars import operator_cost
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext, rewritten
-from minifut.kernel_passes.editor import KernelEditor, has_loops
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import MASKS
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 
 def convert_in_scalar_loops(k: KernelEditor) -> None:
     """Apply the rule to all innermost scalar loops of a kernel."""
-    k.change_loops(lambda loop: _converted(k, loop))
-
-
-def _converted(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if loop.parallel or has_loops(loop.body):
-        return None
-    return rewritten(convert_data_dependent_branches, loop, CodeContext(k))
+    rewrite_scalar_loops(k, convert_data_dependent_branches)
 
 
 @rule(paper=MASKS)
@@ -108,15 +102,9 @@ def convert_data_dependent_branches(
     if not isinstance(loop, kc.For) or kc.Branch not in kc.classes_in(loop.body):
         return None
     body = loop.body.statements
-    nodes = [node for statement in body for node in walk(statement)]
-
-    @cache
-    def loaded() -> frozenset[Name]:
-        """Tried last, since most loops have no branch with cheap sides."""
-        memories = {n.memory.name for n in nodes if isinstance(n, kc.Load)}
-        return find_varying(body, memories)
-
-    declared = [n.variable for n in nodes if isinstance(n, kc.Declare)]
+    # tried last, since most loops have no branch with cheap sides
+    loaded = cache(partial(find_loaded, loop.body))
+    declared = [n.variable for n in walk(loop.body) if isinstance(n, kc.Declare)]
     own = {v.name for v in declared if isinstance(v, kc.Variable)}
     converted = if_convert(
         context.k,

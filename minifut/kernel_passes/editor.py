@@ -17,7 +17,9 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.program import KernelProgram
+from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.names import Name, NameSource
+from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Derivation, Trace
 
 LoopChange: TypeAlias = Callable[[kc.For], tuple[kc.Statement, ...] | None]
@@ -142,6 +144,17 @@ def _change_inside(node: Any, change: BlockChange) -> Any:
     if not kc.blocks_of(node):
         return node
     return map_children(node, lambda child: _change_inside(child, change))
+
+
+def rewrite_scalar_loops(k: KernelEditor, rule: Rule) -> None:
+    """Apply a rule to all innermost scalar loops of a kernel."""
+
+    def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        if loop.parallel or has_loops(loop.body):
+            return None
+        return rewritten(rule, loop, CodeContext(k))
+
+    k.change_loops(change)
 
 
 def has_loops(block: kc.Block) -> bool:

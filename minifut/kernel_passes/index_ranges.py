@@ -17,7 +17,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.names import Name
 
 NOTHING: Mapping[Name, kc.Expression] = {}
@@ -73,16 +73,7 @@ class IndexRanges:
     @staticmethod
     def within(loop: kc.For, around: Sequence[kc.Statement]) -> IndexRanges:
         """Of a loop, with the statements of its kernel."""
-        changing = assigned(around)
-        definitions = {
-            node.variable.name: node.init
-            for statement in around
-            for node in walk(statement)
-            if isinstance(node, kc.Declare)
-            and isinstance(node.variable, kc.Variable)
-            and node.init is not None
-            and node.variable.name not in changing
-        }
+        definitions = constants(around)
         counters: dict[Name, tuple[Size, Size]] = {}
         for inner in (n for n in walk(loop) if isinstance(n, kc.For)):
             first = as_size(inner.start, definitions)

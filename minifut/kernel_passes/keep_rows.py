@@ -21,6 +21,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.index_ranges import as_size, factor_of
+from minifut.kernel_passes.vectorise.extents import size_value
 from minifut.kernel_passes.vectorise.own_elements import is_distributed
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -117,20 +118,12 @@ class _Row:
         if isinstance(made, kc.Load | kc.Store) and made.memory == self.memory:
             size = as_size(made.index)
             assert size is not None
-            made = replace(made, memory=self.own, index=_plain(size - self.start))
+            made = replace(made, memory=self.own, index=size_value(size - self.start))
         return made
 
 
 def _load(memory: kc.Memory, index: kc.Expression) -> kc.Load:
     return kc.Load(memory, index, kc.VectorType(memory.element))
-
-
-def _plain(size: Size) -> kc.Expression:
-    """A size as an index: a number or a variable if it is one."""
-    number, name = size.as_constant, size.as_name
-    if number is not None:
-        return kc.Literal(number, kc.LONG)
-    return kc.SizeValue(size) if name is None else kc.Variable(name, kc.LONG)
 
 
 def _read_and_written(body: kc.Block) -> list[kc.Memory]:

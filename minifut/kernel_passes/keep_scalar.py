@@ -15,7 +15,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.rewrite.rule import Declined, rule
 
 GATHERED = 32
@@ -53,12 +53,14 @@ def keep_loop_scalar(
     """
     if not isinstance(loop, kc.For) or not loop.parallel or has_loops(loop.body):
         return None
-    loads = [node for node in walk(loop.body) if isinstance(node, kc.Load)]
-    narrow = [load for load in loads if load.memory.element.bits < GATHERED]
+    narrow = [
+        node
+        for node in walk(loop.body)
+        if isinstance(node, kc.Load) and node.memory.element.bits < GATHERED
+    ]
     if not narrow:
         return None
-    memories = {load.memory.name for load in loads}
-    loaded = find_varying(loop.body.statements, memories)
+    loaded = find_loaded(loop.body)
     if not any(varies(load.index, loaded) for load in narrow):
         return Declined("bytes are read by position alone")
     return (replace(loop, parallel=False, scalar=True),)

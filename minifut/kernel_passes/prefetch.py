@@ -25,8 +25,8 @@ from dataclasses import replace
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, rewritten
-from minifut.kernel_passes.editor import KernelEditor, has_loops
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -40,13 +40,7 @@ MOST_STREAMS = 8
 
 def prefetch_streams(k: KernelEditor) -> None:
     """Apply the rule to all innermost loops of a kernel."""
-    k.change_loops(lambda loop: _with_prefetches(k, loop))
-
-
-def _with_prefetches(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if loop.parallel or has_loops(loop.body):
-        return None
-    return rewritten(prefetch_unit_stride_loads, loop, CodeContext(k))
+    rewrite_scalar_loops(k, prefetch_unit_stride_loads)
 
 
 def _remark(loop: kc.For, context: CodeContext) -> Remark:

@@ -10,6 +10,9 @@ are other views of the same memory. A reshape that is no view is copied by its u
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from minifut.ir.core import Atom, DimSlice
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, dimension_groups, product
 from minifut.kernel_ir.nodes import Memory
@@ -89,6 +92,23 @@ class Array:
             (*shape, *self.shape[rest:]),
             offset,
             (*strides, *self.strides[rest:]),
+        )
+
+    def sliced(
+        self,
+        slice_: tuple[Atom | DimSlice, ...],
+        index: Callable[[Atom], Size],
+        size: Callable[[Size], Size],
+    ) -> Array:
+        """The view that a slice of the IR gives, with its atoms and sizes in variables
+        of the code that uses it."""
+        return self.slice(
+            tuple(
+                (index(part.start), size(part.length), index(part.stride))
+                if isinstance(part, DimSlice)
+                else index(part)
+                for part in slice_
+            )
         )
 
     def rearrange(self, permutation: tuple[int, ...]) -> Array:

@@ -379,11 +379,8 @@ class CPrinter(ExpressionPrinter):
                 return f"{text} {self.names.text(name)}"
 
     def helper_texts(self) -> str:
-        own = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
-        own["minifut_shuffle"] = SHUFFLE_TEXT
-        sizes = [own[h] for h in self.helpers if h in own]
-        others = [h for h in self.helpers if h not in own]
-        text = helper_text(others)
+        sizes = [HELPERS[h] for h in self.helpers if h in HELPERS]
+        text = helper_text([h for h in self.helpers if h not in HELPERS])
         loose = "".join(
             f"typedef {vector} {name} __attribute__((aligned({element.bytes})));\n"
             for name, (vector, element) in self.loose_types.items()
@@ -392,6 +389,8 @@ class CPrinter(ExpressionPrinter):
 
 
 EXITED = "minifut_exited"
+HELPERS = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
+HELPERS["minifut_shuffle"] = SHUFFLE_TEXT
 
 
 def returns_its_result(function: kc.DeviceFunction) -> bool:

@@ -154,9 +154,9 @@ class Facts:
         self.learn(Fact(difference(width, of_atom(index), 1), origin), index)
         self.resolve()
 
-    def run_at_least_once(self, width: Form, origin: str) -> None:
-        """The space is not empty."""
-        self.is_positive(meaning.if_positive(self, width), origin)
+    def run_at_least_once(self, width: Form) -> None:
+        """The space of a map is not empty."""
+        self.is_positive(meaning.if_positive(self, width), "the map")
         self.resolve()
 
     def is_positive(self, width: Form, origin: str) -> None:

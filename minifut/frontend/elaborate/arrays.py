@@ -105,7 +105,7 @@ def resolve(
     for part, size in zip(parts, shape, strict=False):
         if isinstance(part, Leaf):
             if not work.mode.unsafe:
-                conditions += checks.below_conditions(work, part, size, closed=False)
+                conditions += checks.below_conditions(work, part, size)
             slice_.append(part.atom)
         else:
             dimension, wanted = _resolve_slice(work, part, size)

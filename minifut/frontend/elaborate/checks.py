@@ -156,18 +156,16 @@ def check_not_negative(
     check(work, work.op("ge", number, zero), message, location)
 
 
-def below_conditions(work: Work, index: Leaf, bound: Size, closed: bool) -> list[Leaf]:
-    """What has to be tested for 0 <= index < bound (<= bound if `closed`)."""
+def below_conditions(work: Work, index: Leaf, bound: Size) -> list[Leaf]:
+    """What has to be tested for 0 <= index < bound."""
     size = size_of(index)
-    limit = bound + ONE if closed else bound
     conditions = []
     if not never_negative(work, size):
         assert isinstance(index.type, ScalarType)
         zero = Leaf(Constant(0, index.type), index.type)
         conditions.append(work.op("le", zero, index))
-    if not is_below(work, size, limit):
-        comparison = "le" if closed else "lt"
-        conditions.append(work.op(comparison, index, work.size_leaf(bound)))
+    if not is_below(work, size, bound):
+        conditions.append(work.op("lt", index, work.size_leaf(bound)))
     return conditions
 
 

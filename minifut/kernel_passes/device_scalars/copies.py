@@ -93,12 +93,15 @@ class _Copies:
             value = k.load(source, start + Size.of(i.name))
             k.store(target, to + Size.of(i.name), value)
         kernel = k.finish(name, (1,))
-        by_name = {_name_of(parameter): parameter for parameter in kernel.parameters}
+        by_name: dict[Name | None, kc.Parameter] = {
+            own_name(parameter): parameter for parameter in kernel.parameters
+        }
         order = (count.as_name, source.name, start.as_name, target.name, to.as_name)
         return replace(kernel, parameters=tuple(by_name[each] for each in order))
 
 
-def _name_of(parameter: kc.Parameter) -> Name | None:
+def own_name(parameter: kc.Parameter) -> Name:
+    """What a kernel calls a parameter."""
     if isinstance(parameter, kc.ScalarParameter):
         return parameter.name
     return parameter.memory.name

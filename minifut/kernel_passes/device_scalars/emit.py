@@ -19,6 +19,7 @@ from minifut.ir.node import replace
 from minifut.ir.traverse import map_children, rename_to
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars.copies import own_name
 from minifut.kernel_passes.device_scalars.moves import unused_name
 from minifut.kernel_passes.device_scalars.plan import (
     DeviceScalars,
@@ -131,7 +132,7 @@ class Emitter:
         renamed = {
             own: self.names.like(own)
             for parameter, argument in arguments_of(self.kernels, launch)
-            if (own := _own_name(parameter)) != _passed_name(argument) or shared
+            if (own := own_name(parameter)) != _passed_name(argument) or shared
         }
         copy = rename_to(kernel, renamed)
         if shared:
@@ -139,12 +140,6 @@ class Emitter:
             copy = replace(copy, name=unused_name(kernel.name, self.kernels))
         self.kernels[copy.name] = copy
         return replace(launch, kernel=copy.name)
-
-
-def _own_name(parameter: kc.Parameter) -> Name:
-    if isinstance(parameter, kc.ScalarParameter):
-        return parameter.name
-    return parameter.memory.name
 
 
 def _passed_name(argument: Any) -> Name | None:

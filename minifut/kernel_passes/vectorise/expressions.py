@@ -370,9 +370,3 @@ class ExpressionVectoriser(VectorOperations):
         scalar = load.type.scalar
         zero = 0.0 if scalar.is_float else False if scalar == BOOL else 0
         return kc.Select(active, load, kc.Literal(zero, load.type), load.type)
-
-
-def _c_name(type_: kc.VectorType) -> str:
-    from minifut.ir.scalar_opencl import register_type
-
-    return register_type(type_.scalar, type_.lanes)

@@ -33,7 +33,7 @@ from minifut.ir.node import replace, same_or
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, rename_to, walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_ir.assignments import constants, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
@@ -128,16 +128,7 @@ class _Sharing:
         self.k, self.points, self.index = k, points, block.variable
         self.first = block.start
         self.varying = find_varying(body, [block.variable.name])
-        changing = assigned(body)
-        self.definitions = {
-            node.variable.name: node.init
-            for statement in body
-            for node in walk(statement)
-            if isinstance(node, kc.Declare)
-            and isinstance(node.variable, kc.Variable)
-            and node.init is not None
-            and node.variable.name not in changing
-        }
+        self.definitions = constants(body)
         self.inside = declared(body) | {block.variable.name}
         self.assumed: list[kc.Expression] = []
 

@@ -30,6 +30,12 @@ def find_varying(
             return frozenset(varying)
 
 
+def find_loaded(body: kc.Block) -> frozenset[Name]:
+    """The memories that a body loads, and the variables that depend on the loads."""
+    loads = (node for node in walk(body) if isinstance(node, kc.Load))
+    return find_varying(body.statements, {load.memory.name for load in loads})
+
+
 def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
     """Whether the value of an expression differs between points."""
     for node in walk(exp):

@@ -17,7 +17,6 @@ from minifut.lowering.accumulators.common import lower_host_update, lower_with_a
 from minifut.lowering.groups.gpu_limits import check_requested_tiles
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.operators import host_text
-from minifut.lowering.host.slices import sliced
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
@@ -98,7 +97,8 @@ def _assert(host: HostBuilder, stm: Stm, exp: core.Assert) -> None:
 
 
 def _index(host: HostBuilder, stm: Stm, exp: core.Index) -> None:
-    host.bind(stm.pattern[0], sliced(host, host.array(exp.array), exp.slice))
+    view = host.array(exp.array).sliced(exp.slice, host.index, host.size)
+    host.bind(stm.pattern[0], view)
 
 
 def write(host: HostBuilder, view: Array, value: Any) -> None:
@@ -116,7 +116,7 @@ def _update(host: HostBuilder, stm: Stm, exp: core.Update) -> None:
     if stm.pattern[0].name not in host.facts.in_place.updates:
         array = host.copied(array)
     value = host.lookup(exp.value) if isinstance(exp.value, Name) else exp.value
-    write(host, sliced(host, array, exp.slice), value)
+    write(host, array.sliced(exp.slice, host.index, host.size), value)
     host.bind(stm.pattern[0], array)
 
 

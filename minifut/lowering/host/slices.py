@@ -7,26 +7,10 @@ all with [1:n] = segmap ..      the kernel writes into that view of `all`
 
 from __future__ import annotations
 
-from minifut.ir import core
-from minifut.ir.core import Atom, Param, Update
-from minifut.ir.sizes import Size
+from minifut.ir.core import Param, Update
 from minifut.ir.traverse import free_names
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
-
-
-def sliced(
-    host: HostBuilder, array: Array, slice_: tuple[Atom | core.DimSlice, ...]
-) -> Array:
-    """The view that a slice gives."""
-    entries: list[Size | tuple[Size, Size, Size]] = []
-    for part in slice_:
-        if isinstance(part, core.DimSlice):
-            start, stride = host.index(part.start), host.index(part.stride)
-            entries.append((start, host.size(part.length), stride))
-        else:
-            entries.append(host.index(part))
-    return array.slice(tuple(entries))
 
 
 def destination(host: HostBuilder, bound: Param) -> Array | None:
@@ -41,7 +25,7 @@ def destination(host: HostBuilder, bound: Param) -> Array | None:
     update = statement.exp_of(Update)
     if not free_names(update) - {bound.name} <= host.values.keys():
         return None
-    return sliced(host, host.array(update.array), update.slice)
+    return host.array(update.array).sliced(update.slice, host.index, host.size)
 
 
 def scanned_array(host: HostBuilder, bound: Param, memory: Array) -> Array:
@@ -50,7 +34,7 @@ def scanned_array(host: HostBuilder, bound: Param, memory: Array) -> Array:
     reversal = host.placements.scans.get(bound.name)
     if reversal is None or free_names(reversal) - {bound.name} - host.values.keys():
         return memory
-    return sliced(host, memory, reversal.slice)
+    return memory.sliced(reversal.slice, host.index, host.size)
 
 
 def is_unused(host: HostBuilder, bound: Param) -> bool:

@@ -57,22 +57,8 @@ def _assert(k: KernelBuilder, stm: Stm, exp: core.Assert) -> None:
 # --- arrays ---------------------------------------------------------------------------
 
 
-def sliced(
-    k: KernelBuilder, array: Array, slice_: tuple[core.Atom | core.DimSlice, ...]
-) -> Array:
-    """The view that a slice gives."""
-    entries: list[Size | tuple[Size, Size, Size]] = []
-    for part in slice_:
-        if isinstance(part, core.DimSlice):
-            start, stride = k.index(part.start), k.index(part.stride)
-            entries.append((start, k.resolve(part.length), stride))
-        else:
-            entries.append(k.index(part))
-    return array.slice(tuple(entries))
-
-
 def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:
-    view = sliced(k, k.array(exp.array), exp.slice)
+    view = k.array(exp.array).sliced(exp.slice, k.index, k.resolve)
     if view.rank == 0:
         k.define(stm.pattern[0], k.load(view.memory, view.offset))
     else:
@@ -85,7 +71,7 @@ def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
         made = k.new_array(array.memory.element, array.shape, exp.array.base)
         k.copy(made, array)
         array = made
-    view = sliced(k, array, exp.slice)
+    view = array.sliced(exp.slice, k.index, k.resolve)
     k.write(view, (), k.atom(exp.value))
     k.bind(stm.pattern[0].name, array)
 

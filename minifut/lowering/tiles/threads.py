@@ -146,7 +146,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     elif k.lanes and bound.name in at.threads.loaded:
         assert isinstance(value, Array)
         tile = tile_for(k, bound)
-        load_tile(k, tile, thread_code.sliced(k, value, exp.slice))
+        load_tile(k, tile, value.sliced(exp.slice, k.index, k.resolve))
         k.bind(bound.name, tile)
     else:
         thread_code.RULES[core.Index](k, stm, exp)

@@ -54,7 +54,7 @@ class Opaque:
             array = np.empty(shape, dtype)
             session = block.pool.session
             with session.lock:
-                session.fetch(block, 0, array)
+                session.fetch(block, array)
             found.append(array)
         return found
 

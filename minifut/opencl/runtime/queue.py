@@ -328,7 +328,7 @@ class Session:
         if nbytes > 0:
             if self._is_for_the_host(nbytes, block):
                 unit = np.dtype(f"V{len(pattern)}")
-                part = bytes_of(block)[byte : byte + nbytes]
+                part = bytes_of(block)[:nbytes]
                 part.view(unit)[:] = np.frombuffer(pattern, unit)
                 return
             self.last_event = self.cl.enqueue_fill_buffer(
@@ -357,16 +357,16 @@ class Session:
         self.launch_first()
         return self.last_event is None and all(b.host is not None for b in blocks)
 
-    def fetch(self, block: Block, byte: int, into: np.ndarray) -> None:
-        """Copy bytes of a block into an array; wait for it."""
+    def fetch(self, block: Block, into: np.ndarray) -> None:
+        """Copy the first bytes of a block into an array; wait for it."""
         nbytes = into.nbytes
         if not nbytes:
             return
         if self.shares_memory:
             self.wait()
-            into.reshape(-1).view(np.uint8)[:] = bytes_of(block)[byte : byte + nbytes]
+            into.reshape(-1).view(np.uint8)[:] = bytes_of(block)[:nbytes]
         else:
-            self.cl.enqueue_copy(self.queue, into, block.buffer, src_offset=byte)
+            self.cl.enqueue_copy(self.queue, into, block.buffer)
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def inner_product(
         return None
     update = path[-1].exp
     assert isinstance(update, UpdateAcc)
-    levels = _levels(exp.function.body, path)
+    levels = _levels(path)
     if levels is None:
         return None
     nest = UpdateNest(item, levels, update.indices, update.values)
@@ -121,7 +121,7 @@ def _path(body: Body, root: Name, context: StatementContext) -> list[Stm]:
         body = exp.function.body
 
 
-def _levels(body: Body, path: Sequence[Stm]) -> tuple[MapLevel, ...] | None:
+def _levels(path: Sequence[Stm]) -> tuple[MapLevel, ...] | None:
     """The maps as levels, each with what its body computes beside accumulators."""
     levels: list[MapLevel] = []
     for statement in path[:-1]:

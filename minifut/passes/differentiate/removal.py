@@ -25,15 +25,11 @@ def remove_derivatives(
     """The program without derivatives. Functions with an adjoint of their own stay as
     long as there is something that may require it."""
     program = simplify(inline(program, names), names)
-    while _has(program, (Jvp, Vjp)):
+    while contains(program, (Jvp, Vjp)):
         program = _round(program, names, trace, (Jvp, Vjp))
-    if _has(program, (CustomVjp,)):
+    if contains(program, (CustomVjp,)):
         program = _round(program, names, trace, (CustomVjp,))
     return program
-
-
-def _has(node: object, kinds: tuple[type, ...]) -> bool:
-    return contains(node, kinds)
 
 
 def _round(
@@ -42,7 +38,7 @@ def _round(
     """The program without the innermost expressions of these classes."""
     context = Context.of(program, names, trace)
     graph = call_graph(program)
-    direct = {f.name for f in program.functions if _has(f, kinds)}
+    direct = {f.name for f in program.functions if contains(f, kinds)}
     waiting = {n for n in graph if not direct.isdisjoint(reachable(graph, (n,)))}
     remover = _Remover(context, kinds, waiting)
     constants = remover.statements(program.constants)

@@ -123,7 +123,7 @@ def _element(context: FactContext, scatter: Scatter) -> tuple[Atom, ...]:
             facts.execute(statement)
         return function.body.result
 
-    facts.run_at_least_once(width, "the map")
+    facts.run_at_least_once(width)
     return enter(scatter.function, scatter.arrays)
 
 

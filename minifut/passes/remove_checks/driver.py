@@ -173,7 +173,7 @@ class FactsWalk:
         """A SOAC: the lambda runs once per element, so its width is not zero."""
         width = self.facts.form(exp.width)
         with self.facts.inner():
-            self.facts.run_at_least_once(width, "the map")
+            self.facts.run_at_least_once(width)
             for parameter, array in zip(
                 exp.function.parameters, exp.arrays, strict=True
             ):
