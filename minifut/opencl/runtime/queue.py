@@ -328,7 +328,7 @@ class Session:
         if nbytes > 0:
             if self._is_for_the_host(nbytes, block):
                 unit = np.dtype(f"V{len(pattern)}")
-                part = bytes_of(block)[:nbytes]
+                part = bytes_of(block)[byte : byte + nbytes]
                 part.view(unit)[:] = np.frombuffer(pattern, unit)
                 return
             self.last_event = self.cl.enqueue_fill_buffer(
