@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import rename_to, walk
+from minifut.ir.traverse import contains, rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
     ScalarSources,
@@ -105,11 +105,9 @@ def _is_free(
             )
         case kc.HostIf():
             inner = (*statement.then.statements, *statement.otherwise.statements)
-            return all(
-                not isinstance(each, kc.HostAssign)
-                or not isinstance(each.exp, kc.ReadElement)
-                for each in inner
-            ) and all(_is_free(each, sources, scalars) for each in inner)
+            return not contains(statement, kc.ReadElement) and all(
+                _is_free(each, sources, scalars) for each in inner
+            )
     return False
 
 

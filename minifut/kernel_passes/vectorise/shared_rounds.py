@@ -313,11 +313,8 @@ class _Sharing:
             apart = not low.is_shared and not high.is_shared
             aligned = apart and low.is_steady and high.is_steady
             least, most = (k.named(end, "least") for end in (low.low, high.low))
-            begun, done = low.high, high.high
-            if not low.is_shared:
-                begun = k.named(begun, "begun")
-            if not high.is_shared:
-                done = k.named(done, "done")
+            begun = least if low.is_shared else k.named(low.high, "begun")
+            done = most if high.is_shared else k.named(high.high, "done")
             if aligned:
                 grown = self.points - 1
                 together = all_of(
@@ -376,10 +373,7 @@ class _Sharing:
             k.emit(some(least, extreme("min", [begun, done])))
         k.emit(replace(loop, start=begun, bound=most))
         if most is not done:
-            after = most if least is begun else extreme("max", [begun, most])
-            if least is begun:
-                after = extreme("max", [least, most])
-            k.emit(some(after, done))
+            k.emit(some(extreme("max", [begun, most]), done))
 
 
 def divides(node: object) -> bool:
