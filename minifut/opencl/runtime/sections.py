@@ -9,8 +9,9 @@
                                               #undef half_of
                                               #undef LANES
 
-So each text is as it would be alone: its functions have names of their own, and its
-macros end with it. Types and macros that are defined twice are the same.
+So each text is as it would be alone: its functions have names of their own, which no
+other one has (`half_of_0` may be a helper too), and its macros end with it. Types and
+macros that are defined twice are the same.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def together(sections: Sequence[Section]) -> str:
     parts: list[str] = []
     for number, section in enumerate(sections):
         names = dict.fromkeys(_FUNCTION.findall(section.text))
-        defined = {name: f"{name}_{number}" for name in names}
+        end = f"_{number}"
+        while any(name + end in names for name in names):
+            end = f"_{end}"
+        defined = {name: name + end for name in names}
         defined |= {macro: str(value) for macro, value in section.macros.items()}
         parts += [f"#define {name} {value}\n" for name, value in defined.items()]
         parts.append(section.text.rstrip("\n") + "\n")

@@ -35,3 +35,21 @@ def test_each_kernel_has_its_own_helpers(name: str, native: bool) -> None:
     assert {kernel.function_name for kernel in built.all_kernels()} == {
         "first", "second"
     }  # fmt: skip
+
+
+def test_a_new_name_is_none_that_another_function_has() -> None:
+    """A helper of one lane, and that of four, in the fifth text: the macro of one
+    would lead to that of the other."""
+    text = "".join(
+        f"static ulong {name}(ulong a) {{ return a; }}\n"
+        for name in ("shr_u64", "shr_u64_4")
+    )
+    sections = [Section("k", "", text, "", {})] * 5
+    defined = [
+        line.split()[1:]
+        for line in together(sections).splitlines()
+        if line.startswith("#define")
+    ]
+    old, new = zip(*defined, strict=True)
+    assert not set(old) & set(new)
+    assert len(set(new)) == len(new) == 10
