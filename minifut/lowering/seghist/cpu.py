@@ -30,7 +30,7 @@ from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.cpu.reduction import element_or_row
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.index_functions import Array
+from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.operators import AccumulatorPlace, combine_into, fill_with
 from minifut.lowering.seghist.histograms import (
     Binning,
@@ -58,6 +58,9 @@ ELEMENTS_PER_CELL = 4
 FIRST_LEVEL_CACHE = 32768
 """bytes"""
 GROUPS_PER_CORE = 16
+APART = 128
+"""bytes between the copies of a few bins: two cores that write to the same cache line,
+or to two that are fetched together, wait for each other at each update"""
 PASSES = Parameter(
     "histogram_passes",
     "num_passes",
@@ -97,7 +100,7 @@ def privatise_bins(histogram: Binning, host: HostBuilder) -> bool | Declined:
         like before of replicate_subhistograms
     after:
         for (long i = 0L; i < 5L; i++) {
-            to[5 * copy_1 + i] = 0;
+            to[37 * copy_1 + i] = 0;
         }
         ..
         if (((ulong)bin_8) < ((ulong)5L)) {
@@ -171,13 +174,20 @@ def sum_of(sizes: Iterable[Size]) -> Size:
     return reduce(lambda a, b: a + b, sizes, ZERO)
 
 
-def private_copies(host: HostBuilder, bins: Bins, count: Size) -> Bins:
-    """Arrays of the same shape with an outermost dimension for the copies."""
-    arrays = tuple(
-        host.allocate(a.memory.element, (count, *a.shape), a.memory.name.base)
-        for a in bins.arrays
-    )
-    return replace(bins, arrays=arrays)
+def private_copies(
+    host: HostBuilder, bins: Bins, count: Size, apart: int = APART
+) -> Bins:
+    """Arrays of the same shape with an outermost dimension for the copies, which are so
+    many bytes apart."""
+
+    def copied(array: Array) -> Array:
+        element, base = array.memory.element, array.memory.name.base
+        row = product(array.shape) + apart // element.bytes
+        memory = host.allocate(element, (count, row), base).memory
+        strides = (row, *row_major_strides(array.shape))
+        return Array(memory, (count, *array.shape), ZERO, strides)
+
+    return replace(bins, arrays=tuple(copied(array) for array in bins.arrays))
 
 
 def _update_results(host: HostBuilder, histogram: Binning, wanted: Size) -> None:

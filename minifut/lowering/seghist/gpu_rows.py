@@ -81,7 +81,7 @@ def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None
     _update(host, operation, bins, Chunks(ONE - is_split, length, ranges), False)
     count = host.let_size(chunks * is_split, "copies")
     chunk = host.let_size(ceil_div(length, chunks), "chunk")
-    copies = [private_copies(host, each, count) for each in bins]
+    copies = [private_copies(host, each, count, 0) for each in bins]
     for each in copies:
         _clear(host, each)
     _update(host, operation, copies, Chunks(count, chunk, ranges), True)
