@@ -8,13 +8,14 @@ calls `needed`, and so takes its place too.
 
 A legal fusion must be profitable: nests must stay perfect, to be flattened.
 
-A map whose body has a SOAC inside has parallelism inside, which fusion must not bury
-behind other statements. So such a map fuses only if what comes out is again cheap
-statements and one SOAC, or if the SOACs inside of the two became one. And a map with
-real work in it does not fuse into a map with a SOAC inside: its work would be done
-again for each inner point. A histogram has no versions: each thread does all of its
-body alone, without vectors if that has loops. So of maps with SOACs inside it takes
-only those that the program gives so many elements as can be written out.
+A map whose body has a SOAC inside that can be flattened has parallelism inside, which
+fusion must not bury behind other statements. So such a map fuses only if what comes out
+is again cheap statements and one SOAC, or if one of the two was that and its SOAC
+became part of one of the other's. And a map with real work in it does not fuse into a
+map with parallelism inside: its work would be done again for each inner point. A
+histogram has no versions: each thread does all of its body alone, without vectors if
+that has loops. So of maps with SOACs inside it takes only those that the program gives
+so many elements as can be written out.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
 from minifut.ir.traverse import contains, walk
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
+from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, Rule
 from minifut.rewrite.trace import Trace
@@ -101,8 +103,13 @@ FREE = 4
 
 
 def has_soac(function: Lambda) -> bool:
-    """Whether there is parallelism inside."""
+    """Whether there is a SOAC inside."""
     return contains(function.body, SOAC_EXPRESSIONS)
+
+
+def has_parallelism(function: Lambda) -> bool:
+    """Whether there is a SOAC inside that flattening could exploit."""
+    return any_exploitable(function.body.statements, frozenset())
 
 
 def is_perfect(function: Lambda) -> bool:
@@ -128,17 +135,18 @@ def keeps_parallelism(producer: Stm, consumer: Stm, fused: Stm) -> bool:
     """Whether the fused SOAC has as much parallelism as the two, and does no more."""
     first = soac_of(producer).function
     second = soac_of(consumer).function
-    inside_first, inside_second = has_soac(first), has_soac(second)
-    if not inside_first and not inside_second:
-        return True
-    if not inside_first:
-        return is_free(first)
-    if isinstance(fused.exp, Hist) and not are_short(first):
+    if isinstance(fused.exp, Hist) and has_soac(first) and not are_short(first):
         return False  # each thread would do alone what is inside
+    inside_first, inside_second = has_parallelism(first), has_parallelism(second)
+    if not inside_first:
+        return not inside_second or is_free(first)
     whole = soac_of(fused).function
-    if is_perfect(whole):
-        return True
-    return inside_second and is_perfect(first) and soacs_of(whole) == soacs_of(second)
+    if is_perfect(whole) or not inside_second:
+        return is_perfect(whole)
+    left = soacs_of(whole)
+    return (is_perfect(first) and left == soacs_of(second)) or (
+        is_perfect(second) and left == soacs_of(first)
+    )
 
 
 def are_short(function: Lambda) -> bool:

@@ -249,7 +249,8 @@ def _fused(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm:
     statements = own.body.statements + body.statements
     function = Lambda(parameters, Body(statements, result), types)
     exp = replace(second, arrays=first.arrays + others, function=function, **folds)
-    return replace(consumer, pattern=pattern, exp=exp)
+    attributes = consumer.attributes or producer.attributes
+    return replace(consumer, pattern=pattern, exp=exp, attributes=attributes)
 
 
 def _composed(
