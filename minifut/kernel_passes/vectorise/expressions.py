@@ -314,12 +314,11 @@ class ExpressionVectoriser(VectorOperations):
         """The elements at the indices of all lanes."""
         if load.memory in self.own:
             return self.load_own(load)
-        if load.memory.space == "private":
-            raise NotVectorisable("a private array")
+        private = load.memory.space == "private"
         rules = LOADS if self.own_block is None else (load_partners, *LOADS)
-        outcome = first_of(rules, load, self)
+        outcome = first_of((load_vector,) if private else rules, load, self)
         if isinstance(outcome, Declined):
-            raise NotVectorisable(outcome.reason)
+            raise NotVectorisable("a private array" if private else outcome.reason)
         return self.from_memory(load.memory, outcome)
 
     def load_own(self, access: kc.Load | kc.Store) -> kc.Expression:

@@ -9,7 +9,8 @@ vectorise, with calls of math functions (`vectorise.calls` says why), with small
 matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
-one is not. Inside of points that are done one by one, folds are vectors (`row_folds`).
+one is not. Inside of points that are done one by one, folds are vectors (`row_folds`),
+and calls after loops have a loop of their own (`calls_apart`).
 """
 
 from __future__ import annotations
@@ -19,9 +20,16 @@ from collections.abc import Sequence
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.editor import KernelEditor, loops_inside, loops_of
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import (
+    KernelEditor,
+    change_loops,
+    loops_inside,
+    loops_of,
+)
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.long_integers import (
     LONG_INTEGERS,
@@ -127,6 +135,9 @@ def _vectorised(
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
-        return (declined, loops_inside(loop, further))
+        apart = rewritten(compute_calls_apart, loop, CodeContext(k))
+        if apart is None:
+            return (declined, loops_inside(loop, further))
+        return (declined, *change_loops(apart, further))
     made: tuple[kc.Statement, ...] = outcome
     return made if crowd is None else (kc.Comment(str(crowd)), *made)
