@@ -16,6 +16,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a reduction, then a map            0.6-1.1    one pass less over memory
     reductions of rows, nothing else   1.2-8.1    rows of 16 elements on, with functions
                                                   of 128; of 4: 0.4-1.3, 0.1
+    scans of columns                   0.25-0.9   from 64 columns on: lanes are columns;
+                                                  with 16 columns 2.5-4.1
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
     a fold of reductions               1.5-31     a segmented reduction, then a fold
@@ -74,6 +76,7 @@ ALWAYS = 0
 CPU_BUSY = 4
 CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
+CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
@@ -86,14 +89,20 @@ INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 
 def outer_defaults(
-    function: Lambda, last: Iterable[Stm], one_operation: bool, iotas: Set[Name]
+    function: Lambda,
+    last: Iterable[Stm],
+    one_operation: bool,
+    iotas: Set[Name],
+    columns: bool = False,
 ) -> tuple[int, int]:
     """For a CPU and a GPU, of a map of this function whose last version has these
     statements on the host, and may be one segmented operation; these arrays number
-    their elements."""
+    their elements, and rows of points may be `columns` in memory."""
     made = [statement.exp for statement in last]
     if any(isinstance(exp, Loop) for exp in made):
         return ALWAYS, GPU_BUSY
+    if columns and any(isinstance(exp, SegScan) for exp in made):
+        return CPU_COLUMNS, GPU_BUSY
     segmented = [exp for exp in made if isinstance(exp, SEGMENTED)]
     if len(segmented) == 1 and is_elementwise(segmented[0]):
         return NEVER, GPU_BUSY

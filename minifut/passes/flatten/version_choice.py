@@ -12,13 +12,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minifut.ir.core import Body, If, Iota, Stm
+from minifut.ir.core import Body, If, Iota, Rearrange, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
+from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import (
@@ -100,13 +101,26 @@ class VersionChoice:
         last = host_statements(self.inner.build.statements)
         iotas = self.iotas()
         if self.soac.is_map:
-            return outer_defaults(self.soac.function, last, self.perfect, iotas)
+            given = self.soac.function, last, self.perfect, iotas
+            return outer_defaults(*given, self.has_columns())
         return fold_defaults(last, len(self.judgement.nest.sizes) + 1, iotas)
 
     def iotas(self) -> set[Name]:
         """The arrays that number their elements."""
         known = self.context.definitions.items()
         return {name for name, exp in known if isinstance(exp, Iota)}
+
+    def has_columns(self) -> bool:
+        """Whether the rows of all points are columns in memory: neighbouring points
+        have neighbouring elements."""
+        pairs = zip(self.soac.function.parameters, self.soac.arrays, strict=True)
+        rows = [array for p, array in pairs if shape_of(p.type)]
+        made = [self.context.definitions.get(array) for array in rows]
+        return bool(made) and all(
+            isinstance(exp, Rearrange)
+            and exp.permutation[0] == len(exp.permutation) - 1
+            for exp in made
+        )
 
     def body(self, context: NestContext) -> Body:
         """What binds the pattern at a place, as a branch."""
