@@ -9,8 +9,8 @@ vectorise, with calls of math functions (`vectorise.calls` says why), with small
 matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
-one is not. Inside of points that are done one by one, folds are vectors (`row_folds`),
-and calls after loops have a loop of their own (`calls_apart`).
+one is not. Inside of points that are done one by one, folds are vectors (`row_folds`,
+`positions_of_extremes`), and calls after loops have loops of their own (`calls_apart`).
 """
 
 from __future__ import annotations
@@ -36,6 +36,9 @@ from minifut.kernel_passes.vectorise.long_integers import (
     has_long_integers,
 )
 from minifut.kernel_passes.vectorise.maps import vectorise_map
+from minifut.kernel_passes.vectorise.positions_of_extremes import (
+    find_extreme_then_place,
+)
 from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.names import Name
@@ -121,10 +124,13 @@ def _vectorised(
         return _vectorised(k, inner, reordered, True)
 
     if not loop.points:
-        if not (inside and loop.variable.name in reordered):
+        if not inside:
             return None
-        outcome = fold_row_in_lanes(loop, loop_context(k))
-        return outcome if isinstance(outcome, tuple) else None
+        context = loop_context(k)
+        found = rewritten(find_extreme_then_place, loop, context)
+        if found is None and loop.variable.name in reordered:
+            found = rewritten(fold_row_in_lanes, loop, context)
+        return found
     if not _is_profitable(loop):
         return (loops_inside(loop, further),)
     crowd = crowded_rounds(loop)

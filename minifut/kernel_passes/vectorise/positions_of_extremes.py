@@ -1,0 +1,360 @@
+"""Positions of extremes inside of points, over elements that lie side by side.
+
+    for (i = 0; i < n; i++) {           for (i = 0; i < n; i++) most = max(most, xs[i]);
+        x = xs[i];                      at = n;
+        if (x > best) {          →      for (i = 0; i < n; i++)
+            best = x; place = i;            at = min(at, xs[i] == most ? i : n);
+        }                               if (at < n) { i = at; the body once }
+    }
+
+The first loop is a fold of rows in lanes (`row_folds`), and of the second the device's
+compiler makes vectors. What is found is the element that the loop would have kept last,
+so that the body gives what the loop gave, also where nothing exceeds what was there
+before, or where zeros differ in sign.
+
+That a body keeps the element with the extreme key is proved by cases, as for operators
+of the core (`analysis.selections`): it is evaluated for an element whose key is less,
+equal, greater, or a NaN, which may never be kept.
+"""
+
+from __future__ import annotations
+
+import operator as compare
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.node import immutable
+from minifut.ir.scalars import operator
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes.context import rewritten
+from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome, LoopContext
+from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+FEWEST = 16
+"""elements that are worth two loops"""
+KEY, PLACE = "key", "place"
+PLAIN = (kc.Declare, kc.Assign, kc.Branch, kc.Comment)
+COMPARISONS = {
+    name: getattr(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
+}
+OUTCOMES = (-1, 0, 1, None)
+"""the new key is less, equal, greater; one of them is a NaN"""
+
+Followed: TypeAlias = "bool | tuple[str, bool] | None"
+"""a condition; a key or a place, and whether it is that of the element"""
+
+
+@immutable
+class KeptExtreme:
+    """A loop that keeps the key and the place of an extreme element: the first one, or
+    the last, of equal ones."""
+
+    best: kc.Variable
+    key: kc.Expression
+    greatest: bool
+    first: bool
+
+
+@rule(label="asVector", paper=LIFT)
+def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+    """Find the extreme of a row first, then where it is.
+
+    before:
+        given (const float *xs, long n)
+        float best = 0.0f;
+        long place = 0;
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            if (gt_f32(x, best)) {
+                best = x;
+                place = i;
+            }
+        }
+    after:
+        if (n >= 16L) {
+            float most = best;
+            if (n >= 4L) {
+                float4 left;
+                float4 right;
+                long rest = n % 8L;
+                long whole = n - rest;
+                float4 lane = ((float4)(most));
+                float4 lane_1 = ((float4)(most));
+                for (long at = 0L; at < whole; at += 8L) {
+                    {
+                        float4 x = (*(__global const loose_float4 *)(xs + at));
+                        right = x;
+                    }
+                    {
+                        left = lane;
+                        right = ((left < right) | (left != left)) ? right : left;
+                    }
+                    lane = right;
+                    long own = at + 4L;
+                    {
+                        float4 x = (*(__global const loose_float4 *)(xs + own));
+                        right = x;
+                    }
+                    {
+                        left = lane_1;
+                        right = ((left < right) | (left != left)) ? right : left;
+                    }
+                    lane_1 = right;
+                }
+                long last = n - (rest % 4L);
+                for (long at_1 = whole; at_1 < last; at_1 += 4L) {
+                    {
+                        float4 x = (*(__global const loose_float4 *)(xs + at_1));
+                        right = x;
+                    }
+                    {
+                        left = lane;
+                        right = ((left < right) | (left != left)) ? right : left;
+                    }
+                    lane = right;
+                }
+                long own_1 = n - 4L;
+                {
+                    float4 x = (*(__global const loose_float4 *)(xs + own_1));
+                    right = x;
+                }
+                right = ((((int4)(0)) + ((int4)(0, 1, 2, 3))) >=
+                ((int4)(((int)(4L - (n - last)))))) ? right : ((float4)(most));
+                {
+                    left = lane;
+                    right = ((left < right) | (left != left)) ? right : left;
+                }
+                {
+                    left = lane_1;
+                    right = ((left < right) | (left != left)) ? right : left;
+                }
+                float4 lanes = right;
+                float2 x_half;
+                {
+                    float2 left;
+                    float2 right;
+                    right = ((float2)(lanes.s2, lanes.s3));
+                    {
+                        left = ((float2)(lanes.s0, lanes.s1));
+                        right = ((left < right) | (left != left)) ? right : left;
+                    }
+                    x_half = right;
+                }
+                float both = x_half.s0 < x_half.s1 || x_half.s0 != x_half.s0 ?
+                x_half.s1 : x_half.s0;
+                most = most < both || most != most ? both : most;
+            } else {
+                for (long i = 0L; i < n; i++) {
+                    float x = xs[i];
+                    most = most < x || most != most ? x : most;
+                }
+            }
+            long at_2 = n;
+            for (long i = 0L; i < n; i++) {
+                float x = xs[i];
+                at_2 = min(at_2, (long)((x == most) ? i : n));
+            }
+            if (at_2 < n) {
+                long i = at_2;
+                float x = xs[i];
+                if (x > best) {
+                    best = x;
+                    place = i;
+                }
+            }
+        } else {
+            for (long i = 0L; i < n; i++) {
+                float x = xs[i];
+                if (x > best) {
+                    best = x;
+                    place = i;
+                }
+            }
+        }
+    declines: it keeps no extreme with its place
+        like before, with
+        gt_f32 => ne_f32
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    found = _kept_extreme(loop)
+    if found is None or calls_functions(loop):
+        return Declined("it keeps no extreme with its place")
+    k, index, stop = context.k, loop.variable, loop.bound
+    element = _element(loop.body.statements, found)
+    with k.nested() as made:
+        most = k.declare("most", found.best)
+        name = "max" if found.greatest else "min"
+        total = operator(name, most.type.scalar)
+        collected = kc.Operation(total, (most, found.key), most.type)
+        body = kc.Block((*element, kc.Assign(most, collected)))
+        fold = rewritten(fold_row_in_lanes, replace(loop, body=body), context)
+        if fold is None:
+            return Declined("elements are not folded in lanes")
+        k.statements.extend(fold)
+        none = stop if found.first else loop.start - 1
+        at = k.declare("at", none)
+        here = kc.Select(found.key.equals(most), index, none, index.type)
+        nearest = kc.Call("min" if found.first else "max", (at, here), index.type)
+        body = kc.Block((*element, kc.Assign(at, nearest)))
+        k.emit(replace(loop, body=body, scalar=False))
+        with k.branch(at < stop if found.first else at >= loop.start):
+            k.emit(kc.Declare(index, at))
+            k.statements.extend(loop.body.statements)
+    with k.nested() as chosen:
+        with k.branch(stop - loop.start >= FEWEST):
+            k.statements.extend(made)
+        with k.otherwise():
+            k.emit(loop)
+    return tuple(chosen)
+
+
+def _kept_extreme(loop: kc.For) -> KeptExtreme | None:
+    """What a loop keeps, if it is an extreme and its place."""
+    body = loop.body.statements
+    kept = assigned(body) - declared(body)
+    nodes = [node for s in body for node in walk(s)]
+    variables = {n.name: n for n in nodes if isinstance(n, kc.Variable)}
+    keys = [variables[n] for n in kept if variables[n].type.scalar.is_float]
+    places = [variables[n] for n in kept if variables[n].type == loop.variable.type]
+    if len(keys) != 1 or len(places) != 1 or len(kept) != 2:
+        return None
+    (best,), (place,) = keys, places
+    key = _key(nodes, best)
+    if key is None:
+        return None
+    results = [_kept(loop, best, place, key, outcome) for outcome in OUTCOMES]
+    match results:
+        case [bool() as less, bool() as equal, bool() as greater, False]:
+            if less != greater:
+                return KeptExtreme(best, key, greater, not equal)
+    return None
+
+
+def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Expression | None:
+    """What is compared with the best key so far."""
+    found: list[kc.Expression] = []
+    for node in nodes:
+        if isinstance(node, kc.Operation) and node.operator.name in COMPARISONS:
+            pair = [o for o in node.operands if not _is(o, best)]
+            if len(pair) == 1:
+                found.append(pair[0])
+    if not found or not all(alpha_equal(found[0], other) for other in found):
+        return None
+    return found[0] if isinstance(found[0], kc.Variable) else None
+
+
+def _is(exp: kc.Expression, variable: kc.Variable) -> bool:
+    return isinstance(exp, kc.Variable) and exp.name == variable.name
+
+
+def _element(
+    body: Sequence[kc.Statement], found: KeptExtreme
+) -> tuple[kc.Statement, ...]:
+    """The declarations that the key of an element needs."""
+    assert isinstance(found.key, kc.Variable)
+    needed: set[Name] = {found.key.name}
+    kept: list[kc.Statement] = []
+    for s in reversed(body):
+        if (
+            isinstance(s, kc.Declare)
+            and isinstance(s.variable, kc.Variable)
+            and s.variable.name in needed
+        ):
+            needed |= {n.name for n in walk(s) if isinstance(n, kc.Variable)}
+            kept.append(s)
+    return tuple(kept[::-1])
+
+
+def _kept(
+    loop: kc.For,
+    best: kc.Variable,
+    place: kc.Variable,
+    key: kc.Expression,
+    outcome: int | None,
+) -> bool | None:
+    """Whether an element with such a key is kept; None if that is not all there is."""
+    assert isinstance(key, kc.Variable)
+    known: dict[Name, Followed] = {
+        best.name: (KEY, False),
+        place.name: (PLACE, False),
+        loop.variable.name: (PLACE, True),
+    }
+    if not _run(loop.body.statements, known, key.name, outcome):
+        return None
+    match known[best.name], known[place.name]:
+        case (("key", new), ("place", other)) if new == other:
+            return new
+    return None
+
+
+def _run(
+    statements: Sequence[kc.Statement],
+    known: dict[Name, Followed],
+    key: Name,
+    outcome: int | None,
+) -> bool:
+    """Follow statements; whether all branches are decided."""
+    for s in statements:
+        if not isinstance(s, PLAIN):
+            return False
+        match s:
+            case kc.Declare(kc.Variable(name), init):
+                value = None if init is None else _value(init, known, outcome)
+                known[name] = (KEY, True) if name == key else value
+            case kc.Assign(kc.Variable(name), exp):
+                if name == key:
+                    return False
+                known[name] = _value(exp, known, outcome)
+            case kc.Branch(condition, then, otherwise):
+                holds = _value(condition, known, outcome)
+                if not isinstance(holds, bool):
+                    return False
+                chosen = then if holds else otherwise
+                if chosen and not _run(chosen.statements, known, key, outcome):
+                    return False
+    return True
+
+
+def _value(
+    exp: kc.Expression, known: dict[Name, Followed], outcome: int | None
+) -> Followed:
+    match exp:
+        case kc.Variable(name):
+            return known.get(name)
+        case kc.Select(condition, then, otherwise):
+            holds = _value(condition, known, outcome)
+            if isinstance(holds, bool):
+                return _value(then if holds else otherwise, known, outcome)
+        case kc.Operation(table, operands):
+            values = [_value(o, known, outcome) for o in operands]
+            return _computed(table.name, values, outcome)
+    return None
+
+
+def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Followed:
+    match name, values:
+        case "and", _ if False in values:
+            return False
+        case "or", _ if True in values:
+            return True
+        case "and" | "or", [bool(), bool()]:
+            return name == "and"
+        case "not", [bool() as holds]:
+            return not holds
+        case _, [(str() as kind, left), (str() as other, right)] if (
+            name in COMPARISONS and kind == other and left != right
+        ):
+            # an element comes after those that were kept
+            found = outcome if kind == KEY else 1
+            if found is None:
+                return name == "ne"
+            return bool(COMPARISONS[name](found if left else -found, 0))
+    return None
