@@ -12,54 +12,27 @@ compiler makes vectors. What is found is the element that the loop would have ke
 so that the body gives what the loop gave, also where nothing exceeds what was there
 before, or where zeros differ in sign.
 
-That a body keeps the element with the extreme key is proved by cases, as for operators
-of the core (`analysis.selections`): it is evaluated for an element whose key is less,
-equal, greater, or a NaN, which may never be kept.
+Which loops these are: `kept_extremes`.
 """
 
 from __future__ import annotations
 
-import operator as compare
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeAlias
 
-from minifut.ir.alpha import alpha_equal
-from minifut.ir.node import immutable
 from minifut.ir.scalars import operator
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import rewritten
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome, LoopContext
+from minifut.kernel_passes.vectorise.kept_extremes import KeptExtreme, kept_extreme
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 FEWEST = 16
 """elements that are worth two loops"""
-KEY, PLACE = "key", "place"
-PLAIN = (kc.Declare, kc.Assign, kc.Branch, kc.Comment)
-COMPARISONS = {
-    name: getattr(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
-}
-OUTCOMES = (-1, 0, 1, None)
-"""the new key is less, equal, greater; one of them is a NaN"""
-
-Followed: TypeAlias = "bool | tuple[str, bool] | None"
-"""a condition; a key or a place, and whether it is that of the element"""
-
-
-@immutable
-class KeptExtreme:
-    """A loop that keeps the key and the place of an extreme element: the first one, or
-    the last, of equal ones."""
-
-    best: kc.Variable
-    key: kc.Expression
-    greatest: bool
-    first: bool
 
 
 @rule(label="asVector", paper=LIFT)
@@ -184,7 +157,7 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
-    found = _kept_extreme(loop)
+    found = kept_extreme(loop)
     if found is None or calls_functions(loop):
         return Declined("it keeps no extreme with its place")
     k, index, stop = context.k, loop.variable, loop.bound
@@ -216,45 +189,6 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
     return tuple(chosen)
 
 
-def _kept_extreme(loop: kc.For) -> KeptExtreme | None:
-    """What a loop keeps, if it is an extreme and its place."""
-    body = loop.body.statements
-    kept = assigned(body) - declared(body)
-    nodes = [node for s in body for node in walk(s)]
-    variables = {n.name: n for n in nodes if isinstance(n, kc.Variable)}
-    keys = [variables[n] for n in kept if variables[n].type.scalar.is_float]
-    places = [variables[n] for n in kept if variables[n].type == loop.variable.type]
-    if len(keys) != 1 or len(places) != 1 or len(kept) != 2:
-        return None
-    (best,), (place,) = keys, places
-    key = _key(nodes, best)
-    if key is None:
-        return None
-    results = [_kept(loop, best, place, key, outcome) for outcome in OUTCOMES]
-    match results:
-        case [bool() as less, bool() as equal, bool() as greater, False]:
-            if less != greater:
-                return KeptExtreme(best, key, greater, not equal)
-    return None
-
-
-def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Expression | None:
-    """What is compared with the best key so far."""
-    found: list[kc.Expression] = []
-    for node in nodes:
-        if isinstance(node, kc.Operation) and node.operator.name in COMPARISONS:
-            pair = [o for o in node.operands if not _is(o, best)]
-            if len(pair) == 1:
-                found.append(pair[0])
-    if not found or not all(alpha_equal(found[0], other) for other in found):
-        return None
-    return found[0] if isinstance(found[0], kc.Variable) else None
-
-
-def _is(exp: kc.Expression, variable: kc.Variable) -> bool:
-    return isinstance(exp, kc.Variable) and exp.name == variable.name
-
-
 def _element(
     body: Sequence[kc.Statement], found: KeptExtreme
 ) -> tuple[kc.Statement, ...]:
@@ -271,90 +205,3 @@ def _element(
             needed |= {n.name for n in walk(s) if isinstance(n, kc.Variable)}
             kept.append(s)
     return tuple(kept[::-1])
-
-
-def _kept(
-    loop: kc.For,
-    best: kc.Variable,
-    place: kc.Variable,
-    key: kc.Expression,
-    outcome: int | None,
-) -> bool | None:
-    """Whether an element with such a key is kept; None if that is not all there is."""
-    assert isinstance(key, kc.Variable)
-    known: dict[Name, Followed] = {
-        best.name: (KEY, False),
-        place.name: (PLACE, False),
-        loop.variable.name: (PLACE, True),
-    }
-    if not _run(loop.body.statements, known, key.name, outcome):
-        return None
-    match known[best.name], known[place.name]:
-        case (("key", new), ("place", other)) if new == other:
-            return new
-    return None
-
-
-def _run(
-    statements: Sequence[kc.Statement],
-    known: dict[Name, Followed],
-    key: Name,
-    outcome: int | None,
-) -> bool:
-    """Follow statements; whether all branches are decided."""
-    for s in statements:
-        if not isinstance(s, PLAIN):
-            return False
-        match s:
-            case kc.Declare(kc.Variable(name), init):
-                value = None if init is None else _value(init, known, outcome)
-                known[name] = (KEY, True) if name == key else value
-            case kc.Assign(kc.Variable(name), exp):
-                if name == key:
-                    return False
-                known[name] = _value(exp, known, outcome)
-            case kc.Branch(condition, then, otherwise):
-                holds = _value(condition, known, outcome)
-                if not isinstance(holds, bool):
-                    return False
-                chosen = then if holds else otherwise
-                if chosen and not _run(chosen.statements, known, key, outcome):
-                    return False
-    return True
-
-
-def _value(
-    exp: kc.Expression, known: dict[Name, Followed], outcome: int | None
-) -> Followed:
-    match exp:
-        case kc.Variable(name):
-            return known.get(name)
-        case kc.Select(condition, then, otherwise):
-            holds = _value(condition, known, outcome)
-            if isinstance(holds, bool):
-                return _value(then if holds else otherwise, known, outcome)
-        case kc.Operation(table, operands):
-            values = [_value(o, known, outcome) for o in operands]
-            return _computed(table.name, values, outcome)
-    return None
-
-
-def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Followed:
-    match name, values:
-        case "and", _ if False in values:
-            return False
-        case "or", _ if True in values:
-            return True
-        case "and" | "or", [bool(), bool()]:
-            return name == "and"
-        case "not", [bool() as holds]:
-            return not holds
-        case _, [(str() as kind, left), (str() as other, right)] if (
-            name in COMPARISONS and kind == other and left != right
-        ):
-            # an element comes after those that were kept
-            found = outcome if kind == KEY else 1
-            if found is None:
-                return name == "ne"
-            return bool(COMPARISONS[name](found if left else -found, 0))
-    return None

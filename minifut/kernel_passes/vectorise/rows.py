@@ -5,8 +5,8 @@
 
 Where a round of a loop waits for the one before, the device's compiler makes no vectors
 along a row, and lanes that gather from as many rows take a fifth of the time: the lines
-that they read serve the next rounds. Where rounds are independent, or fold by an
-operator that may be reordered, whole vectors of one row are better.
+that they read serve the next rounds. Where rounds are independent, fold by an operator
+that may be reordered, or keep an extreme, whole vectors of one row are better.
 
 Rows at a distance of a multiple of 4096 bytes share their place in the first cache,
 which has room for fewer than there are lanes: points are done one by one then.
@@ -23,6 +23,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.vectorise.context import NotVectorisable
+from minifut.kernel_passes.vectorise.kept_extremes import kept_extreme
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
@@ -52,7 +53,10 @@ class Rounds:
             waits = (
                 (loop.rounds is not None and loop.rounds <= FEW_ROUNDS)
                 or _exchanges(loop.body, own | given)
-                or any(not _folds(loop.body, n, reassociates) for n in given - own)
+                or (
+                    any(not _folds(loop.body, n, reassociates) for n in given - own)
+                    and kept_extreme(loop) is None
+                )
             )
         return Rounds(own | given, waits)
 
@@ -100,7 +104,7 @@ def _folds(body: kc.Block, name: Name, reassociates: bool) -> bool:
     match _resolved(given[0], made):
         case kc.Operation(operator, (left, right), _):
             mine = [o for o in (left, right) if _is(o, name)]
-            reordered = operator.result.is_integer or reassociates
+            reordered = not operator.result.is_float or reassociates
             # the target of the assignment is the second use
             return (
                 operator.name in REORDERED

@@ -93,3 +93,24 @@ def test_extremes_are_found_in_lanes(name: str) -> None:
     program = minifut.compile(text_of((FOUND | OTHERS)[name], "f32"))
     found = [text for text in program.kernels.values() if "float most" in text]
     assert bool(found) == (name in FOUND)
+
+
+ROWS = {
+    "any": "or (map2 (\\x b -> b && x > row[k]) row found)",
+    "all": "and (map2 (\\x b -> b && x * x < row[k]) row found)",
+    "position": """(loop (i, x) = (-1, row[k]) for j < n do
+        if row[j] > x then (j, row[j]) else (i, x)).0 > 7""",
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_lanes_do_not_traverse_rows_that_vectors_could_fold(name: str) -> None:
+    """Sixteen rows would be read element by element."""
+    text = f"""
+        def main [m][n] (rows: [m][n]f32): [m][n]bool =
+          #[incremental_flattening(only_outer)]
+          map (\\row -> loop found = replicate n false for k < n do
+              found with [k] = {ROWS[name]}) rows"""
+    kernels = minifut.compile(text).kernels
+    reason = "no vectorise_map: lanes read with a large stride in a loop"
+    assert any(reason in text for text in kernels.values())
