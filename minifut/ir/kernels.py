@@ -296,14 +296,15 @@ class CollectiveCopy:
 class Parameter:
     """A number that shapes performance, set when the program runs.
 
-    Kernels that mention one of kind "tile_size", "reg_tile_size" or "group_size" are
-    built for its value. One of kind "limit" is a property of the device and cannot be
-    set.
+    Kernels that mention one of kind "tile_side" or "tile_depth" (the sides of a tile,
+    which decide how much memory it takes, and the steps between two tiles), "tile_size"
+    (other sizes), "reg_tile_size" or "group_size" are built for its value. One of kind
+    "limit" is a property of the device and cannot be set.
 
-    `name` is stable and readable (function and nest); `kind` is "threshold",
-    "tile_size", "reg_tile_size", "group_size", "num_groups" or "choice"; `defaults`
-    gives the number per kind of device ("cpu", "gpu"), and for families of GPUs unlike
-    others (`opencl.runtime.device_family`); `guards` says which versions it guards.
+    `name` is stable and readable (function and nest); `kind` is one of these,
+    "threshold", "num_groups" or "choice"; `defaults` gives the number per kind of
+    device ("cpu", "gpu"), and for families of GPUs unlike others
+    (`opencl.runtime.device_family`); `guards` says which versions it guards.
     """
 
     printed = (

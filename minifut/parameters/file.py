@@ -100,16 +100,16 @@ def read_tuning(path: Path) -> FileSettings:
 
 
 DEFAULTS = {
-    "default_tile_size": "tile_size",
-    "default_reg_tile_size": "reg_tile_size",
-    "default_group_size": "group_size",
-    "default_thread_block_size": "group_size",
-    "default_num_groups": "num_groups",
-    "default_num_thread_blocks": "num_groups",
-    "default_grid_size": "num_groups",
-    "default_threshold": "threshold",
+    "default_tile_size": {"tile_size", "tile_side", "tile_depth"},
+    "default_reg_tile_size": {"reg_tile_size"},
+    "default_group_size": {"group_size"},
+    "default_thread_block_size": {"group_size"},
+    "default_num_groups": {"num_groups"},
+    "default_num_thread_blocks": {"num_groups"},
+    "default_grid_size": {"num_groups"},
+    "default_threshold": {"threshold"},
 }
-"""Futhark's numbers for all parameters of a class, by their names there"""
+"""Futhark's numbers for all parameters of some kinds, by their names there"""
 
 
 class Settable(Protocol):
@@ -132,12 +132,12 @@ def fitted(
     found: dict[str, int] = {}
     meaningless: list[str] = []
     for name, value in values.items():
-        kind = DEFAULTS.get(name)
-        if name in known or kind is None or schedule != "gpu":
+        kinds = DEFAULTS.get(name, ())
+        if name in known or schedule != "gpu":
             continue
         for parameter in known.values():
             low, high = parameter.bounds or (1, value)
-            if parameter.kind == kind and low <= value <= high:
+            if parameter.kind in kinds and low <= value <= high:
                 found[parameter.name] = value
     for name, value in values.items():
         if name in known:

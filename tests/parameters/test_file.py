@@ -44,7 +44,7 @@ def test_a_wrong_line_is_named(tmp_path: Path, line: str) -> None:
 
 PARAMETERS = [
     Tunable("main.outer", "threshold", {}, None, ""),
-    Tunable("main.tile", "tile_size", {}, (4, 32), ""),
+    Tunable("main.tile", "tile_side", {}, (4, 32), ""),
     Tunable("other.tile", "tile_size", {}, (4, 16), ""),
     Tunable("count", "choice", {}, None, ""),
 ]

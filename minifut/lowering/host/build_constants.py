@@ -13,7 +13,7 @@ from minifut.ir.core import Atom
 from minifut.ir.sizes import Size
 from minifut.names import Name
 
-KINDS = frozenset({"tile_size", "reg_tile_size", "group_size"})
+KINDS = {"tile_size", "tile_side", "tile_depth", "reg_tile_size", "group_size"}
 """the kinds of parameters that kernels are built for"""
 
 

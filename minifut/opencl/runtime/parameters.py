@@ -19,15 +19,13 @@ SUBGROUP = "device.subgroup"
 """the parameter that stands for the work-items that exchange words by shuffles"""
 CPU_TILE_BYTES = 15 << 16
 """of local memory that default tiles of a CPU take (`passes.tiling.parameters`)"""
-SIDES = ("block_rows", "block_columns")
-"""of tiles: their memory shrinks as the sides do"""
 
 
 def on_device(parameter: Parameter, device: Device) -> Parameter:
     """The parameter with the defaults of the device's family, and the bounds that the
     device sets."""
     default = parameter.defaults.get(device.family)
-    if device.kind == "cpu" and parameter.name.endswith(SIDES):
+    if device.kind == "cpu" and parameter.kind == "tile_side":
         side = parameter.defaults.get("cpu", 1) if default is None else default
         default = _fitting(side, device)
     if default is not None:

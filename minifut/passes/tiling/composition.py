@@ -28,7 +28,6 @@ from minifut.passes.tiling.recognise import recognise_tiling
 from minifut.passes.tiling.split_reduction import split_reduction
 from minifut.passes.tiling.strip_mine_grid import strip_mine_grid
 from minifut.passes.tiling.strip_mine_loop import (
-    DEPTH,
     sequentialise_redomap,
     strip_mine_loop,
 )
@@ -97,5 +96,3 @@ BLOCK = (STRIP_MINING[0], *AFTER)
 
 RECOGNISE: tuple[Strategy, ...] = (once(interchange_dimensions), once(recognise_tiling))
 SPLIT: tuple[Strategy, ...] = (once(split_reduction),)
-
-__all__ = ["BLOCK", "BLOCK_AND_REGISTER", "DEPTH", "RECOGNISE", "SPLIT"]

@@ -51,9 +51,9 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, m: i64, a: [m][n]f32)
-        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_size"
+        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_side"
           ("cpu" = 8, "gpu" = 256) bounds 1 1024)
-        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
           ("cpu" = 4, "gpu" = 16) bounds 1 4096)
         let deep: i64 = size(min(d, m))
         let us: [t][t]f32 = segmap thread (y < t, x < t) -> (f32) {
@@ -65,9 +65,9 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
           return returns s
         }
     after:
-        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_size"
+        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_side"
           ("cpu" = 8, "gpu" = 256) bounds 1 1024)
-        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
           ("cpu" = 4, "gpu" = 16) bounds 1 4096)
         let deep: i64 = size(min(d, m))
         let tile_1: [d][t]f32 =
@@ -82,7 +82,7 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
         }
     declines: a is read by each point at places of its own
         given (n: i64, a: [n]f32)
-        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
           ("cpu" = 4, "gpu" = 16) bounds 1 4096)
         let us: [8]f32 = segmap thread (x < 8) -> (f32) {
           #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < d do {

@@ -74,9 +74,9 @@ SEVERAL = GpuTile(4, 4, 16)
 """of several accumulators, or wide ones"""
 
 KINDS = {
-    "block_rows": ("tile_size", 1024),
-    "block_columns": ("tile_size", 1024),
-    "block_depth": ("tile_size", 4096),
+    "block_rows": ("tile_side", 1024),
+    "block_columns": ("tile_side", 1024),
+    "block_depth": ("tile_depth", 4096),
     "register_rows": ("reg_tile_size", 16),
     "register_columns": ("reg_tile_size", 64),
     "split_depth": ("tile_size", 1 << 30),

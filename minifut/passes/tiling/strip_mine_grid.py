@@ -58,7 +58,7 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
           return returns y
         }
     after:
-        let t: i64 = get_parameter("main.map.block_columns" "tile_size"
+        let t: i64 = get_parameter("main.map.block_columns" "tile_side"
           ("cpu" = 8, "gpu" = 256) bounds 1 1024)
         #[tile(main.map, 0)] let ys: [n]f32 =
           segmap group (g < ceil_div(n, t)) -> (f32) {

@@ -24,8 +24,6 @@ from minifut.passes.tiling.marks import BLOCKS, PAPER, REDUCTION
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-DEPTH = ".block_depth"
-
 
 @rule(label="Step 5a", paper=PAPER)
 def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
@@ -63,14 +61,14 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (m: i64, xs: [m]f32)
-        let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+        let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
           ("cpu" = 256, "gpu" = 16) bounds 1 4096)
         #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
           let x: f32 = xs[k]
           return add_f32(u, x)
         }
     after:
-        let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_size"
+        let t: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
           ("cpu" = 256, "gpu" = 16) bounds 1 4096)
         let count: i64 = size(ceil_div(m, t))
         #[blocks] let s: f32 = loop (w: f32 = 0f32) for b: i64 < count do {
@@ -154,6 +152,6 @@ def _depth(context: StatementContext) -> Name | None:
     """The parameter that says how deep blocks of the common dimension are."""
     for name, made in context.definitions.items():
         exp = made.exp
-        if isinstance(exp, GetParameter) and exp.parameter.name.endswith(DEPTH):
+        if isinstance(exp, GetParameter) and exp.parameter.kind == "tile_depth":
             return name
     return None

@@ -18,9 +18,9 @@ def device(family: str, local_memory: int, kind: str = "cpu") -> Any:
     )
 
 
-def sides(name: str, on: Any) -> dict[str, int]:
+def sides(kind: str, on: Any) -> dict[str, int]:
     defaults = {"cpu": 32, "gpu": 16, "avx2": 42}
-    return dict(on_device(Parameter(name, "tile_size", defaults), on).defaults)
+    return dict(on_device(Parameter("main.size", kind, defaults), on).defaults)
 
 
 @pytest.mark.parametrize(
@@ -38,13 +38,13 @@ def test_tiles_fit_the_cache_of_a_cpu(
     family: str, local_memory: int, side: int
 ) -> None:
     on = device(family, local_memory)
-    assert sides("main.map_map.block_rows", on)["cpu"] == side
-    assert sides("main.map_map.block_depth", on)["cpu"] == (42 if family else 32)
-    assert sides("main.map_map.block_columns", on)["gpu"] == 16
+    assert sides("tile_side", on)["cpu"] == side
+    assert sides("tile_depth", on)["cpu"] == (42 if family else 32)
+    assert sides("tile_side", on)["gpu"] == 16
 
 
 def test_tiles_of_a_gpu_stay() -> None:
-    assert sides("main.map_map.block_rows", device("", 1, "gpu"))["gpu"] == 16
+    assert sides("tile_side", device("", 1, "gpu"))["gpu"] == 16
 
 
 def test_compiler_and_runtime_agree_on_the_memory_of_tiles() -> None:
