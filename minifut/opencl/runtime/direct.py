@@ -171,7 +171,7 @@ def direct_text(entry: Entry) -> str | None:
         "or number[0]:",
         "                    run.check()",
         f"                if key == recordings.latest{here}:",
-        f"                    recordings.again(key, ({given}))",
+        f"                    recordings.again(key, ({given},))",
         "                else:",
         "                    recordings.start(key)",
         "        except BaseException as error:",

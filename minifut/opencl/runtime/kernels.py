@@ -269,12 +269,12 @@ class Launcher:
         """Enqueue what waited for the kernel to be built."""
         self._events.last_event = self._launch_first(queue, sizes, local, arguments)
 
-    def prepared(self, points: int, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    def prepared(self, points: int, arguments: tuple[Any, ...]) -> Any:
         """A launch of the built kernel in this thread, as a function with arguments, on
-        a kernel object that only it uses."""
+        a kernel object that only it uses; None if groups have several work-items."""
         commands = self._commands
         if commands is None or self.start is not commands.start_here:
-            raise ValueError("the kernel is not for groups of one work-item")
+            return None
         return commands.copy().launch_here(points, arguments)
 
     def launch_alone(self, points: int, arguments: tuple[Any, ...]) -> None:

@@ -8,7 +8,7 @@
 With the same sizes and scalars a host function does the same again, unless it reads
 what kernels computed. So after some equal calls in a row it runs once with a `Recorder`
 in the place of `Run`, which executes nothing and notes launches, copies and fills. What
-the recorder does not have, such as a read whose value is used, ends the recording: then
+it cannot note, such as a read whose value is used, raises `NotRecordableError`: then
 these calls are made as all others are, as they are if arrays are large, since arguments
 and results are copied here.
 
@@ -96,7 +96,7 @@ class Recordings:
         replay: Replay = refuse
         try:
             replay = recorded(self._session, self._run, self._entry, leaves[1:])
-        except Exception:  # an error of the call is raised where it is really made
+        except (NotRecordableError, MemoryError):
             pass
         finally:
             self.ready[key] = replay
@@ -147,6 +147,10 @@ class Recorder:
         self._allocate = run.allocate
         self._bytes = 0
         self._has_read = False
+
+    def __getattr__(self, name: str) -> Any:
+        """What `Run` has and no step can be."""
+        raise NotRecordableError
 
     def allocate(self, nbytes: int) -> PoolBlock:
         """Memory that stays with the recording."""
@@ -201,11 +205,14 @@ class Unread:
     def __init__(self, view: np.ndarray) -> None:
         self.view = view
 
-    def _used(self, *_: object) -> Any:
-        raise NotRecordableError
 
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _used
-    __hash__ = __str__ = __repr__ = __array__ = _used
+def _use(self: Unread, *_: object) -> Any:
+    raise NotRecordableError
+
+
+COMPARED = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__")
+for _name in {*dir(int), "__array__"}.difference(dir(object)).union(COMPARED):
+    setattr(Unread, _name, _use)
 
 
 class NotedLauncher:
@@ -214,6 +221,10 @@ class NotedLauncher:
     def __init__(self, recorder: Recorder, launcher: Any) -> None:
         self._recorder = recorder
         self._launcher = launcher
+
+    def __call__(self, *_: Any) -> None:
+        """A launch of nobody knows how much work."""
+        raise NotRecordableError
 
     def of_group(self, group: int) -> NotedLauncher:
         """The same with groups of that size."""
@@ -234,9 +245,10 @@ class NotedLauncher:
                 raise NotRecordableError
             if points > 0:
                 small = launcher.small
-                if small is None or not small.is_synchronous:
+                step = small.prepared(points, arguments) if small else None
+                if step is None:
                     raise NotRecordableError
-                self._recorder.note(*small.prepared(points, arguments))
+                self._recorder.note(*step)
 
         return note
 

@@ -84,7 +84,7 @@ def test_every_repetition_gives_what_the_first_call_gave(names: list[str]) -> No
         wanted = outcome(program[name], arguments)
         for _ in range(TIMES):
             assert outcome(program[name], arguments) == wanted, (name, arguments)
-    assert {"twice", "product", "four", "same", "numbers", "at"} <= set(names)
+    assert {"twice", "product", "four", "same", "numbers", "at", "none"} <= set(names)
     assert {"bins", "prefixes", "set", "sums", "pick", "rows"} <= set(names)
     # sizes and branches that elements determine
     assert not {"large", "grow", "first", "record", "consume"} & set(names)
