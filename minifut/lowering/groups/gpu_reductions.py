@@ -50,26 +50,17 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     else:
         _one_segment_per_thread(k, stm, exp)
         return
-    count = _operands(exp)
-    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
-    types = [element_of(type_) for type_ in exp.types[:count]]
-    results = [k.fresh(bound) for bound in stm.pattern[:count] if outer]
+    count, has_segments = _operands(exp), len(exp.space.sizes) > 1
+    results = [k.fresh(bound) for bound in stm.pattern[:count] if has_segments]
     mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
-    with (
-        k.cooperative_region(),
-        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
-    ):
-        at = bind_segment(k, exp.space, task.segment)
-        lanes = lane_group(k, exp.operators, types, task, k.group)
-        point = body_at(k, exp, at, mapped)
+    with _segment_lanes(k, exp, mapped) as (lanes, at, point):
         total = fold(lanes, point)
-        if outer:
-            with k.branch(task.active & task.lane.equals(0)):
+        if has_segments:
+            with k.branch(lanes.task.active & lanes.task.lane.equals(0)):
                 for result, value in zip(results, total, strict=True):
                     k.write(result, at, value)
-    for bound, scalar in zip(stm.pattern[:count], total, strict=True):
-        if not outer:
-            k.bind(bound.name, scalar)
+    if not has_segments:
+        k.bind_all([bound.name for bound in stm.pattern[:count]], total)
     _bind_arrays(k, stm, [*results, *mapped])
 
 
@@ -79,30 +70,36 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
         _one_segment_per_thread(k, stm, exp)
         return
     count = _operands(exp)
-    types = [element_of(type_) for type_ in exp.types[:count]]
     made = [k.fresh(bound) for bound in stm.pattern]
     results, mapped = made[:count], made[count:]
-    outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
-    with (
-        k.cooperative_region(),
-        tasks(k, outer, k.resolve(exp.space.sizes[-1])) as task,
-    ):
-        at = bind_segment(k, exp.space, task.segment)
-        lanes = lane_group(k, exp.operators, types, task, k.group)
-        point = body_at(k, exp, at, mapped)
+    with _segment_lanes(k, exp, mapped) as (lanes, at, point):
         own = lanes.neutral("own")
-        with parallel_region(k), consecutive(k, task) as index:
+        with parallel_region(k), consecutive(k, lanes.task) as index:
             lanes.combine_right(own, point(index))
             for result, value in zip(results, own, strict=True):
                 k.write(result, (*at, index), value)
         before = lanes.prefixes(own).before
-        later = k.branch(task.lane > 0)
-        with parallel_region(k), later, consecutive(k, task) as index:
+        later = k.branch(lanes.task.lane > 0)
+        with parallel_region(k), later, consecutive(k, lanes.task) as index:
             after = [k.declare("own", k.read(r, (*at, index))) for r in results]
             lanes.combine_left(before, after)
             for result, value in zip(results, after, strict=True):
                 k.write(result, (*at, index), value)
     _bind_arrays(k, stm, made)
+
+
+@contextmanager
+def _segment_lanes(
+    k: GroupBuilder, exp: SegRed | SegScan, mapped: list[Array]
+) -> Iterator[tuple[LaneGroup, tuple[kc.Expression, ...], Element]]:
+    """The lanes of each segment, its indices, and its elements; what else these give
+    goes to arrays."""
+    types = [element_of(type_) for type_ in exp.types[: _operands(exp)]]
+    *outer, length = map(k.resolve, exp.space.sizes)
+    with k.cooperative_region(), tasks(k, tuple(outer), length) as task:
+        at = bind_segment(k, exp.space, task.segment)
+        lanes = lane_group(k, exp.operators, types, task, k.group)
+        yield lanes, at, body_at(k, exp, at, mapped)
 
 
 def _operands(exp: SegRed | SegScan) -> int:
