@@ -7,6 +7,7 @@ from typing import Any
 
 from minifut.ir.core import Body, If, Loop, Match, Stm
 from minifut.ir.kernels import KernelBody
+from minifut.ir.node import replace, same_or
 from minifut.ir.traverse import map_children
 
 
@@ -18,6 +19,18 @@ def map_bodies(node: Any, change: Callable[[Body], Body]) -> Any:
     if isinstance(node, KernelBody):
         return node
     return map_children(node, lambda child: map_bodies(child, change))
+
+
+def map_statements(node: Any, change: Callable[[Stm], Iterable[Stm]]) -> Any:
+    """Put what `change` makes of them in the place of the statements of the outermost
+    bodies inside a node of host code, or of a tuple of statements."""
+    if isinstance(node, tuple):
+        return same_or([made for stm in node for made in change(stm)], node)
+
+    def changed(body: Body) -> Body:
+        return replace(body, statements=map_statements(body.statements, change))
+
+    return map_bodies(node, changed)
 
 
 def host_bodies(exp: object) -> tuple[Body, ...]:

@@ -23,7 +23,6 @@ from collections.abc import Iterator, Mapping
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Atom,
-    Body,
     Constant,
     If,
     Program,
@@ -33,7 +32,7 @@ from minifut.ir.core import (
     SizeExp,
     Stm,
 )
-from minifut.ir.host_bodies import map_bodies
+from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
 from minifut.ir.scope import scope_of
@@ -279,19 +278,14 @@ def drop_covered_fills(
     derivation = Derivation(trace or Trace())
     outer: dict[Name, Stm] = {}
 
-    def changed(body: Body) -> Body:
-        statements: list[Stm] = []
-        for statement in body.statements:
-            outer.update((p.name, statement) for p in statement.pattern)
-            context = StatementContext(names, scope, outer, derivation=derivation)
-            outcome = drop_covered_fill(statement, context)
-            if isinstance(outcome, tuple):
-                statements += outcome
-                scope.update(scope_of(*outcome))
-            else:
-                exp = map_bodies(statement.exp, changed)
-                statements.append(replace(statement, exp=exp))
-        return replace(body, statements=tuple(statements))
+    def changed(statement: Stm) -> tuple[Stm, ...]:
+        outer.update((p.name, statement) for p in statement.pattern)
+        context = StatementContext(names, scope, outer, derivation=derivation)
+        outcome = drop_covered_fill(statement, context)
+        if isinstance(outcome, tuple):
+            scope.update(scope_of(*outcome))
+            return outcome
+        return (replace(statement, exp=map_statements(statement.exp, changed)),)
 
-    made: Program = map_bodies(program, changed)
+    made: Program = map_statements(program, changed)
     return made

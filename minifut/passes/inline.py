@@ -15,6 +15,7 @@ a kernel. The latter get a copy of their own for threads, which flattening leave
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from minifut.errors import CompileError, Location
@@ -27,8 +28,8 @@ from minifut.ir.calls import (
     reachable,
     recursive,
 )
-from minifut.ir.core import Apply, Assert, Atom, Body, Function, Program, Stm
-from minifut.ir.host_bodies import map_bodies
+from minifut.ir.core import Apply, Assert, Atom, Function, Program, Stm
+from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import children, map_children, rename, substitute, walk
@@ -54,12 +55,9 @@ def inline(program: Program, names: NameSource) -> Program:
     chosen = _choose(program, graph, parallel) - deep - kept
     inliner = _Inliner(names, {f.name: f for f in program.functions}, chosen)
     done = {name: inliner.function(name) for name in callees_first(graph)}
-    constants = inliner.finished(inliner.statements(program.constants))
+    constants: tuple[Stm, ...] = inliner.finished(inliner.node(program.constants))
     functions = tuple(done[f.name] for f in program.functions)
-    if constants is not program.constants or not all(
-        map(_same, functions, program.functions)
-    ):
-        program = replace(program, constants=constants, functions=functions)
+    program = replace(program, constants=constants, functions=functions)
     return _without_dead(_with_copies_for_threads(program, kept, names))
 
 
@@ -180,22 +178,13 @@ class _Inliner:
         return substitute(node, meaning)
 
     def node(self, node: Any) -> Any:
-        return map_bodies(node, self.body)
+        return map_statements(node, self.statement)
 
-    def body(self, body: Body) -> Body:
-        return replace(body, statements=self.statements(body.statements))
-
-    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-        made: list[Stm] = []
-        for statement in statements:
-            exp = statement.exp
-            if isinstance(exp, Apply) and exp.function in self.chosen:
-                made.extend(self.call(statement, exp))
-            else:
-                made.append(map_children(statement, self.node))
-        if len(made) == len(statements) and all(map(_same, made, statements)):
-            return statements
-        return tuple(made)
+    def statement(self, statement: Stm) -> Sequence[Stm]:
+        exp = statement.exp
+        if isinstance(exp, Apply) and exp.function in self.chosen:
+            return self.call(statement, exp)
+        return (map_children(statement, self.node),)
 
     def call(self, statement: Stm, exp: Apply) -> tuple[Stm, ...]:
         function = self.functions[exp.function]
@@ -227,10 +216,6 @@ class _Inliner:
                 atom = self.replaced[atom]
             final[name] = atom
         return final
-
-
-def _same(a: object, b: object) -> bool:
-    return a is b
 
 
 def _is_of_prelude(node: object) -> bool:

@@ -19,9 +19,9 @@ from dataclasses import field
 from typing import Any
 
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
-from minifut.ir.host_bodies import map_bodies
+from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, AtLeast, SegMap
-from minifut.ir.node import immutable, mutable, replace, same_or
+from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import Size, minimum, product
 from minifut.ir.traverse import free_names, map_children, rename, substitute
@@ -49,7 +49,7 @@ MOST_REDOMAPS = 4
 def tile(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
     """The program with tiled versions of the kernels that gain from them."""
     tiler = _Tiler(names, scope_of(program), trace or Trace())
-    constants = tiler.statements(program.constants)
+    constants = tiler.node(program.constants)
     functions = tuple(tiler.function(function) for function in program.functions)
     return replace(program, constants=constants, functions=functions)
 
@@ -70,20 +70,14 @@ class _Tiler:
 
     def node(self, node: Any) -> Any:
         """Host code: bodies statement by statement, other nodes part by part."""
-        return map_bodies(node, self.body)
-
-    def body(self, body: Body) -> Body:
-        return replace(body, statements=self.statements(body.statements))
-
-    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-        made: list[Stm] = []
-        for statement in statements:
-            made.extend(self.statement(statement))
-            for bound in statement.pattern:
-                self.definitions[bound.name] = statement
-        return same_or(made, statements)
+        return map_statements(node, self.statement)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
+        made = self.tiled(statement)
+        self.definitions.update((bound.name, statement) for bound in statement.pattern)
+        return made
+
+    def tiled(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp
         if isinstance(exp, SegMap):
             version = self.version(statement)
