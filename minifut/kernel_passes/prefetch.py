@@ -27,6 +27,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -127,29 +128,6 @@ def has_indirect_access(body: kc.Block) -> bool:
     """Whether a load or store has a data-dependent address."""
     if kc.Load not in kc.classes_in(body):
         return False
-    loaded: set[Name] = set()
-    for node in walk(body):
-        cls = type(node)
-        if cls is kc.Load or cls is kc.Store:
-            if _depends_on_load(node.index, loaded):
-                return True
-        elif cls is kc.Declare or cls is kc.Assign:
-            target, exp = (
-                (node.variable, node.init)
-                if cls is kc.Declare
-                else (node.target, node.exp)
-            )
-            if type(target) is kc.Variable and exp and _depends_on_load(exp, loaded):
-                loaded.add(target.name)
-    return False
-
-
-def _depends_on_load(exp: kc.Expression, loaded: set[Name]) -> bool:
-    """Whether an expression has a load, or a variable computed from one."""
-    for node in walk(exp):
-        cls = type(node)
-        if cls is kc.Load or (cls is kc.Variable and node.name in loaded):
-            return True
-        if cls is kc.SizeValue and not node.size.names().isdisjoint(loaded):
-            return True
-    return False
+    loaded = find_loaded(body, by_branches=False)
+    accesses = (n for n in walk(body) if isinstance(n, kc.Load | kc.Store))
+    return any(varies(access.index, loaded) for access in accesses)

@@ -19,21 +19,22 @@ from minifut.names import Name
 
 
 def find_varying(
-    statements: Sequence[kc.Statement], given: Iterable[Name]
+    statements: Sequence[kc.Statement], given: Iterable[Name], by_branches: bool = True
 ) -> frozenset[Name]:
-    """The names of all varying variables; `given` are those from outside."""
+    """The names of all varying variables; `given` are those from outside. With
+    `by_branches`, what only some points assign varies."""
     varying = set(given)
     while True:
         before = len(varying)
-        _grow(statements, varying, False)
+        _grow(statements, varying, by_branches)
         if len(varying) == before:
             return frozenset(varying)
 
 
-def find_loaded(body: kc.Block) -> frozenset[Name]:
+def find_loaded(body: kc.Block, by_branches: bool = True) -> frozenset[Name]:
     """The memories that a body loads, and the variables that depend on the loads."""
-    loads = (node for node in walk(body) if isinstance(node, kc.Load))
-    return find_varying(body.statements, {load.memory.name for load in loads})
+    loads = {node.memory.name for node in walk(body) if isinstance(node, kc.Load)}
+    return find_varying(body.statements, loads, by_branches)
 
 
 def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
@@ -61,7 +62,12 @@ def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
     }
 
 
-def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) -> None:
+def _grow(
+    statements: Sequence[kc.Statement],
+    varying: set[Name],
+    by_branches: bool,
+    some: bool = False,
+) -> None:
     """Add what the statements make varying; `some`: not all points come by."""
     for statement in statements:
         match statement:
@@ -77,4 +83,5 @@ def _grow(statements: Sequence[kc.Statement], varying: set[Name], some: bool) ->
                 if differs and isinstance(statement, kc.For):
                     varying.add(statement.variable.name)
                 for block in blocks:
-                    _grow(block.statements, varying, some or differs)
+                    here = some or (differs and by_branches)
+                    _grow(block.statements, varying, by_branches, here)
