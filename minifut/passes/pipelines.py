@@ -41,7 +41,7 @@ from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.sequentialise import sequentialise
 from minifut.passes.short_circuit.driver import short_circuit
 from minifut.passes.simplify.driver import simplify
-from minifut.passes.speculate import speculate
+from minifut.passes.speculate.driver import speculate
 from minifut.passes.split.driver import split_index_sets
 from minifut.passes.tile_steps import tile_steps
 from minifut.passes.tiling.driver import tile

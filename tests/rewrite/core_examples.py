@@ -216,7 +216,7 @@ OF_FACTS = (
     "minifut.passes.compare_unsigned",
     "minifut.passes.tile_steps",
     "minifut.passes.remove_checks.",
-    "minifut.passes.speculate",
+    "minifut.passes.speculate.",
     "minifut.passes.split.",
 )
 OF_VERSIONS = (choose_versions, choose_versions_of_fold)

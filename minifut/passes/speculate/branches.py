@@ -1,0 +1,123 @@
+"""The rule for branches that read elements; see the package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from minifut.analysis.facts import Facts
+from minifut.analysis.facts.forms import Form, difference
+from minifut.ir.core import Body, DimSlice, If, Index, ScalarOp, Stm
+from minifut.ir.node import replace
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import operator_cost
+from minifut.ir.types import ArrayType, ScalarType
+from minifut.names import Name
+from minifut.passes.remove_checks.rules import FactContext
+from minifut.rewrite.rule import Declined, Outcome, rule
+
+LONGEST = 40
+"""statements of a side that is cheaper than a branch that is mispredicted"""
+MOST_ELEMENTS = 8
+"""that a side reads"""
+NOT_KNOWN = Declined("an element may not exist, or is at a place that depends on data")
+
+
+@rule(If, paper="Allen, Kennedy, Porterfield, Warren (POPL'83)")
+def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
+    """Compute both sides of a branch before it.
+
+    before:
+        given (k: i64, c: bool, xs: [9]i32)
+        let i: i64 = and_i64(k, 7i64)
+        let y: i32 = if c then {
+          let j: i64 = add_i64(i, 1i64)
+          let x: i32 = xs[j]
+          return x
+        } else {0i32}
+    after:
+        let i: i64 = and_i64(k, 7i64)
+        let j: i64 = add_i64(i, 1i64)
+        let x: i32 = xs[j]
+        let y: i32 = if c then {x} else {0i32}
+    declines: an element may not exist, or is at a place that depends on data
+        given (i: i64, c: bool, xs: [9]i32)
+        let y: i32 = if c then {
+          let x: i32 = xs[i]
+          return x
+        } else {0i32}
+    declines: a side is not cheap scalar code that can always be computed
+        given (c: bool, a: i32, xs: [9]i32)
+        let y: i32 = if c then {
+          let x: i32 = xs[0i64]
+          return quot_i32(a, x)
+        } else {0i32}
+    declines: no side reads elements
+        given (c: bool, a: i32, b: i32)
+        let y: i32 = if c then {a} else {b}
+    """
+    exp = statement.exp
+    if not isinstance(exp, If):
+        return None
+    sides = (exp.then, exp.otherwise)
+    reason = reason_to_jump(exp)
+    if reason is not None:
+        return Declined(reason)
+    if not all(elements_exist(side, context) for side in sides):
+        return NOT_KNOWN
+    chosen = [replace(side, statements=()) for side in sides]
+    made = replace(statement, exp=replace(exp, then=chosen[0], otherwise=chosen[1]))
+    return (*exp.then.statements, *exp.otherwise.statements, made)
+
+
+def is_short_branch(node: Any) -> bool:
+    return isinstance(node, If) and reason_to_jump(node) is None
+
+
+def reason_to_jump(exp: If) -> str | None:
+    """Why not to compute both sides, whatever the facts are."""
+    sides = (exp.then, exp.otherwise)
+    reads = [sum(isinstance(s.exp, Index) for s in side.statements) for side in sides]
+    if not any(reads):
+        return "no side reads elements"
+    if max(reads) > MOST_ELEMENTS or any(len(s.statements) > LONGEST for s in sides):
+        return "a side is longer than a branch costs"
+    if not all(map(is_plain, (s for side in sides for s in side.statements))):
+        return "a side is not cheap scalar code that can always be computed"
+    return None
+
+
+def is_plain(statement: Stm) -> bool:
+    exp = statement.exp
+    scalars = all(isinstance(p.type, ScalarType) for p in statement.pattern)
+    if isinstance(exp, If):
+        return scalars and not (exp.then.statements or exp.otherwise.statements)
+    if isinstance(exp, ScalarOp):
+        return operator_cost(exp.operator) is OperatorCost.ADDITION
+    return scalars and isinstance(exp, Index)
+
+
+def elements_exist(side: Body, context: FactContext) -> bool:
+    """Whether all elements that a side reads exist, whatever the condition is."""
+    facts = context.facts
+    with facts.inner():
+        for statement in side.statements:
+            exp = statement.exp
+            if isinstance(exp, Index):
+                type_ = context.scope[exp.array]
+                assert isinstance(type_, ArrayType)
+                for place, size in zip(exp.slice, type_.shape, strict=False):
+                    if isinstance(place, DimSlice):
+                        return False
+                    if not _is_within(facts, facts.form(place), facts.form(size)):
+                        return False
+            facts.execute(statement)
+    return True
+
+
+def _is_within(facts: Facts, at: Form, width: Form) -> bool:
+    """Whether a place that depends on positions alone is within a dimension."""
+    atoms = (a for monomial in at for a in monomial if isinstance(a, Name))
+    if any(isinstance(facts.definition(atom), Index) for atom in atoms):
+        return False
+    limits = (at, difference(width, at, 1))
+    return all(facts.proves(limit) is not None for limit in limits)
