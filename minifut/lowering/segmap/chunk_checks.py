@@ -31,7 +31,7 @@ from minifut.ir.scalars import operator, operator_cost
 from minifut.ir.traverse import bound_names, contains, free_names, map_children, walk
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.segmap.clamped_reads import ClampedReads
+from minifut.lowering.segmap.read_bounds import BoundsProver
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 
@@ -112,7 +112,7 @@ def test_chunks_first(
     if not is_simple(unchecked):
         return Declined("points are not independent scalar code without their checks")
     found: _Conditions = _Conditions(
-        Builder(host.names, {}), lambda: ClampedReads(operation, host)
+        Builder(host.names, {}), lambda: BoundsProver(operation, host)
     )
     condition = found.of(body.statements)
     wanted = {condition} if isinstance(condition, Name) else set()
@@ -142,10 +142,10 @@ class _Conditions:
     """Collects what the checks of a body test, and what may be computed before any of
     them (`early`)."""
 
-    def __init__(self, build: Builder, reads: Callable[[], ClampedReads]) -> None:
+    def __init__(self, build: Builder, reads: Callable[[], BoundsProver]) -> None:
         self.build = build
         self.make_reads = reads
-        self.reads: ClampedReads | None = None
+        self.reads: BoundsProver | None = None
         self.seen: list[Stm] = []
         self.early: list[Stm] = []
         self.checked = False

@@ -18,7 +18,7 @@ so that wrong results do no harm; reads out of bounds would. All bounds of indic
 Two operators for each index, where testing before the chunk (`chunk_checks`) computes
 all indices once more, which takes less only where they are loaded and little else. With
 `index'` for `index` all checks of the body hold, but not what was proved from the
-definition of `index`: so each later read is certified anew.
+definition of `index`: so each later read is proved to be within bounds anew.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minifut.ir.traverse import bound_names, free_names, substitute
 from minifut.ir.types import BOOL, I64, U64
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segmap.chunk_checks import has_checks, without_checks
-from minifut.lowering.segmap.clamped_reads import LONGEST, ClampedReads
+from minifut.lowering.segmap.read_bounds import LONGEST, BoundsProver
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, decision
 
@@ -115,7 +115,7 @@ def clamp_indices(
         return Declined("a check is no bound of a loaded index")
     if not all(r.lows and r.highs for r in ranges.of.values()):
         return Declined("an index has one bound only")
-    reads = ClampedReads(operation, host)
+    reads = BoundsProver(operation, host)
     for root, found in ranges.of.items():
         reads.within(root, found.low, found.highs.items())
     if not reads.all_inside():

@@ -1,4 +1,4 @@
-"""Whether the reads of a map stay within bounds once its indices are clamped.
+"""Whether the reads of a map stay within bounds, also once its indices are clamped.
 
     k' in [0, m - 1]                        the range of a clamped index
     xs[k']   xs[min(k' + 1, m - 1)]         proved from it
@@ -30,8 +30,9 @@ LONGEST = 1 << 62
 """sizes are tested to be smaller: no bound wraps around"""
 
 
-class ClampedReads:
-    """Certifies the reads of a body, with the ranges of its clamped indices."""
+class BoundsProver:
+    """Proves that reads of a body are within bounds, by the space, what is known of
+    definitions and branches, and the ranges of indices that are clamped."""
 
     def __init__(self, operation: SegMap | SegRed | SegScan, host: HostBuilder) -> None:
         self.body, self.host = operation.body, host
