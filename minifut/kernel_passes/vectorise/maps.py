@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir.node import mutable, replace
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, rename_to
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import rewritten
@@ -32,10 +32,7 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     fitting,
 )
 from minifut.kernel_passes.vectorise.rows import tested_before
-from minifut.kernel_passes.vectorise.shared_rounds import (
-    share_rounds,
-    with_shared_rounds,
-)
+from minifut.kernel_passes.vectorise.shared_rounds import share_rounds
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
@@ -133,58 +130,65 @@ class _Points:
         with k.nested() as vectors:
             lanes = LaneExtremes(k, self.extremes, width)
             body = kc.Block(tuple(lanes.collecting(loop.body.statements)))
-            many = self.at_once(body, width)
+            first = k.variable("first", kc.LONG)
+            vector = self.divided(first, body, width, assumed)
+            several = self.own or self.extremes
+            many = 1 if several else vectors_at_once(vector)
             at = start
             if many > 1:
                 left = (stop - start) % (many * width)
                 at = k.declare("jammed", stop - left)
                 with k.loop("block", at, start, many * width) as block:
-                    self.visit(block, body, lanes, assumed, many)
+                    both = self.divided(block, body, many * width, assumed)
+                    self.visit(both, lanes, assumed, many)
             if self.in_place:
                 whole = k.declare("whole", stop - (stop - start) % width)
                 with k.loop("block", whole, at, width) as block:
-                    self.visit(block, body, lanes, assumed)
+                    named = rename_to(vector, {first.name: block.name})
+                    self.visit(named, lanes, assumed)
                 k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
             else:
                 with k.loop("block", stop, at, width) as block:
                     begin = kc.Call("min", (block, stop - width), kc.LONG)
-                    self.visit(k.declare("first", begin), body, lanes, assumed)
+                    k.emit(kc.Declare(first, begin))
+                    self.visit(vector, lanes, assumed)
                 k.assign(rest, stop)
             lanes.combine()
         tested = tested_before(assumed, loop.body.statements)
         return vectors, [*fitting(self.own), *tested]
 
-    def at_once(self, body: kc.Block, width: int) -> int:
-        """How many vectors are done at once."""
-        if self.own or self.extremes:
-            return 1
-        first = self.loop.start
-        block = kc.For(self.loop.variable, first, first + width, ONE, body)
-        made, _ = with_shared_rounds(block, self.k)
-        return vectors_at_once(made)
-
-    def visit(
+    def divided(
         self,
         first: kc.Variable,
         body: kc.Block,
-        lanes: LaneExtremes,
+        points: int,
         assumed: list[kc.Expression],
-        many: int = 1,
-    ) -> None:
-        """The points of so many vectors; what must hold for that is added to what is
-        `assumed`."""
-        k, index, width = self.k, self.loop.variable, lanes.width
-        block = kc.For(index, first, first + width * many, ONE, body)
+    ) -> kc.For:
+        """So many points, with loops of their own for the rounds that all have; what
+        must hold for that is added to what is `assumed`."""
+        block = kc.For(self.loop.variable, first, first + points, ONE, body)
         (made,) = rewritten(share_rounds, block, self.context) or (block,)
         assert isinstance(made, kc.For)
         assumed += self.context.assumed
         self.context.assumed.clear()
+        return made
+
+    def visit(
+        self,
+        block: kc.For,
+        lanes: LaneExtremes,
+        assumed: list[kc.Expression],
+        many: int = 1,
+    ) -> None:
+        """The points of a block in so many vectors; what must hold for that is added to
+        what is `assumed`."""
+        k, width = self.k, lanes.width
         copies = [
             vectorise(
                 k,
-                made.body.statements,
-                index,
-                (first + number * width, 1),
+                block.body.statements,
+                block.variable,
+                (block.start + number * width, 1),
                 width,
                 running=lanes.places,
                 arrays=self.own,

@@ -100,24 +100,12 @@ def share_rounds(
     """
     if not isinstance(block, kc.For) or block.rounds is None:
         return None
-    made, assumed = with_shared_rounds(block, context.k)
-    if made is block:
-        return NO_EXTENT
-    context.assumed += assumed
-    return (made,)
-
-
-def with_shared_rounds(
-    block: kc.For, k: CodeBuilder
-) -> tuple[kc.For, list[kc.Expression]]:
-    """A block whose loops are divided so, and what must hold for that; the same block
-    if none is."""
-    assert block.rounds is not None
-    sharing = _Sharing(block, block.rounds, k)
+    sharing = _Sharing(block, block.rounds, context.k)
     body = sharing.block(block.body.statements, False)
     if body is block.body.statements:
-        return block, []
-    return replace(block, body=kc.Block(body)), sharing.assumed
+        return NO_EXTENT
+    context.assumed += sharing.assumed
+    return (replace(block, body=kc.Block(body)),)
 
 
 class _Sharing:
