@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from minifut.analysis.aligned_blocks import Need
 from minifut.ir.builder import FALSE, TRUE, Builder, i64
 from minifut.ir.core import Atom, Body, If, Loop, WhileLoop
@@ -110,9 +113,7 @@ class BlockStepsEmitter:
         state = build.parameters([p.type for p in steps.state], "state")
         (goes,) = build.parameters([BOOL], "going")
         given, now = tuple(p.name for p in arrays), tuple(p.name for p in state)
-        with build.body() as body:
-            names = self.names(given, now)
-            steps.values(body, names, checks=True)
+        with self.step(build, given, now, checks=True) as (body, names):
             fits = self.fits(body, names, block)
             with body.body() as then:
                 several = self.several(then, block, given, now)
@@ -130,10 +131,21 @@ class BlockStepsEmitter:
         rest = made[len(arrays) + len(steps.levels) : -1]
         return dict(zip(steps.order, (*made[: len(arrays)], *rest), strict=True))
 
-    def names(self, arrays: tuple[Name, ...], state: tuple[Name, ...]) -> Renaming:
-        """The names of a step's arrays and state."""
+    @contextmanager
+    def step(
+        self,
+        build: Builder,
+        arrays: tuple[Name, ...],
+        state: tuple[Name, ...],
+        checks: bool = False,
+    ) -> Iterator[tuple[Builder, Renaming]]:
+        """A body that begins with the values of a step, and the names there of what
+        the step has."""
         own = (p.name for p in (*self.steps.arrays, *self.steps.state))
-        return dict(zip(own, (*arrays, *state), strict=True))
+        names = dict(zip(own, (*arrays, *state), strict=True))
+        with build.body() as body:
+            self.steps.values(body, names, checks=checks)
+            yield body, names
 
     def one(self, build: Builder, names: Renaming) -> tuple[Atom, ...]:
         """One step as it was: its results, the next state, whether there is one."""
@@ -155,18 +167,12 @@ class BlockStepsEmitter:
         exp = self.operation
         params = build.parameters(types, "state")
         own = tuple(p.name for p in params)
-        with build.body() as following:
-            names = self.names(arrays, own)
-            self.steps.values(following, names)
+        with self.step(build, arrays, own) as (following, names):
             following_state, _ = self.steps.following(following, names)
         part = build.op("min", block, i64(self.points(PART_BYTES)), base="part")
-        with build.body() as tests:
-            names = self.names(arrays, own)
-            self.steps.values(tests, names)
+        with self.step(build, arrays, own) as (tests, names):
             fits = self.fits(tests, names, part)
-        with build.body() as point:
-            names = self.names(arrays, own)
-            self.steps.values(point, names)
+        with self.step(build, arrays, own) as (point, names):
             (index,) = exp.space.indices
             names[index] = build.names.like(index)
             copy_statements(point, self.unchecked.statements, names)
@@ -192,9 +198,8 @@ class BlockStepsEmitter:
         types = build.types(state)
         params = build.parameters((I64, *types, BOOL, BOOL), "run")
         count, *now, there, goes = (p.name for p in params)
-        with build.body() as body:
-            names = self.names(tuple(p.name for p in self.steps.arrays), tuple(now))
-            self.steps.values(body, names, checks=True)
+        arrays = tuple(p.name for p in self.steps.arrays)
+        with self.step(build, arrays, tuple(now), checks=True) as (body, names):
             fits = self.fits(body, names, block)
             with body.body() as then:
                 more = then.op("add", count, i64(1), base="count")
