@@ -20,6 +20,17 @@ INTEGERS = {32: "int", 64: "long"}
 SHAPES = tuple((lanes, bits) for bits in INTEGERS for lanes in (4, 8, 16))
 """lanes and bits"""
 VECTORS = "minifut_vectors"
+PARAMETERS = {
+    "load": ("place", "mask"),
+    "store": ("place", "mask", "value"),
+    "gather": ("start", "at", "mask"),
+}
+LANE = {
+    "load": "mask.s{0} ? place[{0}] : 0",
+    "store": "if (mask.s{0}) place[{0}] = value.s{0}",
+    "gather": "mask.s{0} ? start[at.s{0}] : 0",
+}
+"""what is done for one lane"""
 AVX2, AVX512 = "__AVX2__", "__AVX512VL__) && defined(__AVX512DQ__"
 TYPES = {
     shape: f"minifut_v{shape[0]}x{shape[1]}"
@@ -63,75 +74,58 @@ def required(verb: str, lanes: int, bits: int) -> Iterator[str]:
 
 def _definition(verb: str, lanes: int, bits: int) -> str:
     """By a builtin, by halves, or lane by lane."""
-    integer, loads = INTEGERS[bits], verb == "load"
-    type_, half = f"{integer}{lanes}", masked_access(verb, lanes // 2, bits)
-    result, constant = (type_, "const ") if loads else ("void", "")
-    more = "" if loads else f", {type_} value"
-    halves = [
-        f"{half}({place}, mask.{side}{'' if loads else f', value.{side}'})"
-        for place, side in (("place", "lo"), (f"place + {lanes // 2}", "hi"))
-    ]
-    numbers = range(lanes)
-    each = [f"mask.s{n} ? place[{n}] : 0" for n in numbers]
-    if not loads:
-        each = [f"if (mask.s{n}) place[{n}] = value.s{n}" for n in numbers]
-    parts = halves if lanes > NARROWEST else each
-    text = f"return ({type_})({', '.join(parts)})" if loads else "; ".join(parts)
-    head = (
-        f"static {result} {masked_access(verb, lanes, bits)}("
-        f"__global {constant}{integer} *place, int{lanes} mask{more})\n"
-    )
+    integer, stores = INTEGERS[bits], verb == "store"
+    vector = f"{integer}{lanes}"
+    pointer = f"__global {'' if stores else 'const '}{integer} *"
+    types = {"place": pointer, "start": pointer, "mask": f"int{lanes} "}
+    types |= {"at": f"long{lanes} ", "value": f"{vector} "}
+    given = ", ".join(types[name] + name for name in PARAMETERS[verb])
+    result = "void" if stores else vector
+    head = f"static {result} {masked_access(verb, lanes, bits)}({given})\n"
+    if lanes > NARROWEST:
+        parts = [_half(verb, lanes, bits, side) for side in ("lo", "hi")]
+    else:
+        parts = [LANE[verb].format(n) for n in range(lanes)]
+    text = "; ".join(parts) if stores else f"return ({vector})({', '.join(parts)})"
     otherwise = f"{head}{{\n  {text};\n}}\n"
     call = _builtin(verb, lanes, bits)
     if call is None:
         return otherwise
-    native = f"return __builtin_astype({call}, {type_})" if loads else call
-    feature = AVX2 if loads and (lanes, bits) in SHORT else AVX512
-    return _either(feature, f"{head}{{\n  {native};\n}}\n", otherwise)
+    native = call if stores else f"return __builtin_astype({call}, {vector})"
+    feature = AVX2 if verb == "load" and (lanes, bits) in SHORT else AVX512
+    condition = f"defined(POCL_DEVICE_ADDRESS_BITS) && defined({feature})"
+    return f"#if {condition}\n{head}{{\n  {native};\n}}\n#else\n{otherwise}#endif\n"
 
 
-def _gathering(lanes: int, bits: int) -> str:
-    """The same for elements at any indices, of which a builtin takes eight."""
-    integer = INTEGERS[bits]
-    type_, half = f"{integer}{lanes}", masked_access("gather", lanes // 2, bits)
-    head = (
-        f"static {type_} {masked_access('gather', lanes, bits)}("
-        f"__global const {integer} *start, long{lanes} at, int{lanes} mask)\n"
-    )
-    parts = [f"{half}(start, at.{side}, mask.{side})" for side in ("lo", "hi")]
-    if lanes == NARROWEST:
-        parts = [f"mask.s{n} ? start[at.s{n}] : 0" for n in range(lanes)]
-    otherwise = f"{head}{{\n  return ({type_})({', '.join(parts)});\n}}\n"
-    if lanes != GATHERED_AT_ONCE:
-        return otherwise
-    nothing, indices = _as(f"({type_})(0)", lanes, bits), _as("at", 8, 64)
-    call = (
-        f"__builtin_ia32_gatherdiv{GATHERED[bits]}({nothing}, "
-        f"(void const *)(ulong)start, {indices}, {BITS_8}, {bits // 8})"
-    )
-    native = f"{head}{{\n  return __builtin_astype({call}, {type_});\n}}\n"
-    return _either(AVX512, native, otherwise)
+def _half(verb: str, lanes: int, bits: int, side: str) -> str:
+    """The access of half of the lanes."""
+    place = f"place + {lanes // 2}" if side == "hi" else "place"
+    whole = {"place": place, "start": "start"}
+    given = (whole.get(name, f"{name}.{side}") for name in PARAMETERS[verb])
+    return f"{masked_access(verb, lanes // 2, bits)}({', '.join(given)})"
 
 
 def _builtin(verb: str, lanes: int, bits: int) -> str | None:
     """The call of the instruction, if there is one of this shape."""
-    shape, loads = (lanes, bits), verb == "load"
-    constant = "const " if loads else ""
+    shape, constant = (lanes, bits), "" if verb == "store" else "const "
+    zero = f"({INTEGERS[bits]}{lanes})(0)"
+    if verb == "gather":
+        if lanes != GATHERED_AT_ONCE:
+            return None
+        return (
+            f"__builtin_ia32_gatherdiv{GATHERED[bits]}({_as(zero, *shape)}, "
+            f"(void const *)(ulong)start, {_as('at', 8, 64)}, {BITS_8}, {bits // 8})"
+        )
     if shape in SHORT:
         at = f"({constant}{TYPES[shape]} *)(ulong)place, {MASKS[shape]}"
-        value = "" if loads else f", {_as('value', *shape)}"
+        value = "" if verb == "load" else f", {_as('value', *shape)}"
         return f"__builtin_ia32_mask{verb}{SHORT[shape]}({at}{value})"
     if shape in LONG:
         kind, active = LONG[shape]
         at = f"({constant}{INTEGERS[bits]} *)(ulong)place"
-        value = _as(f"({INTEGERS[bits]}{lanes})(0)" if loads else "value", *shape)
+        value = _as(zero if verb == "load" else "value", *shape)
         return f"__builtin_ia32_{verb}dqu{kind}512_mask({at}, {value}, {active})"
     return None
-
-
-def _either(feature: str, native: str, otherwise: str) -> str:
-    condition = f"defined(POCL_DEVICE_ADDRESS_BITS) && defined({feature})"
-    return f"#if {condition}\n{native}#else\n{otherwise}#endif\n"
 
 
 MASKED_ACCESSES = {
@@ -144,9 +138,8 @@ MASKED_ACCESSES = {
     + "#endif\n",
     **{
         masked_access(verb, *shape): _definition(verb, *shape)
-        for verb in ("load", "store")
+        for verb in PARAMETERS
         for shape in SHAPES
     },
-    **{masked_access("gather", *shape): _gathering(*shape) for shape in SHAPES},
 }
 """the texts by the names of the functions"""
