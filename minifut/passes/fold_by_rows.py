@@ -11,6 +11,7 @@ where folds are loops.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from itertools import pairwise
 
 from minifut.ir.builder import Builder, i64
@@ -59,6 +60,13 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
             return x
           })
     """
+    return nest_fold(statement, context)
+
+
+def nest_fold(
+    statement: Stm, context: StatementContext, apart: Set[Name] = frozenset()
+) -> Outcome:
+    """The rule, where the rows of the arrays in `apart` are known to have gaps."""
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
         return None
@@ -67,7 +75,7 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
         return REFUSED
     if any(isinstance(p.type, AccType) for p in exp.function.parameters):
         return REFUSED
-    dimensions = _dimensions(exp, context)
+    dimensions = _dimensions(exp, context, apart)
     if dimensions is None:
         return REFUSED
     build = context.builder(statement)
@@ -88,11 +96,15 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
     return with_expression(statement, whole, build)
 
 
-def _dimensions(exp: Screma, context: StatementContext) -> tuple[Size, ...] | None:
+def _dimensions(
+    exp: Screma, context: StatementContext, apart: Set[Name]
+) -> tuple[Size, ...] | None:
     """Those that were flattened of the first input that is a view with gaps."""
     for array in exp.arrays:
         reshaped = context.definition(array)
-        if not isinstance(reshaped, Reshape) or not _is_apart(reshaped.array, context):
+        if not isinstance(reshaped, Reshape):
+            continue
+        if reshaped.array not in apart and not _is_apart(reshaped.array, context):
             continue
         shape = array_type(reshaped.array, context.scope).shape
         flattened = len(shape) - len(reshaped.shape) + 1

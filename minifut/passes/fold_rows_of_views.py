@@ -18,7 +18,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.soacs import Screma
 from minifut.names import Name, NameSource
-from minifut.passes.fold_by_rows import fold_flattened_by_rows, rows_have_gaps
+from minifut.passes.fold_by_rows import nest_fold, rows_have_gaps
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.strategy import outermost, rewrite
@@ -90,15 +90,19 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
     }
     if not views:
         return None
-    nested = _with_nested_folds(exp, views, context)
+    nested = _with_nested_folds(exp, views, set(), context)
     return REFUSED if nested is exp else with_expression(statement, nested)
 
 
 def _with_nested_folds(
-    exp: Screma, views: Mapping[Name, tuple[Exp | None, int]], context: StatementContext
+    exp: Screma,
+    views: Mapping[Name, tuple[Exp | None, int]],
+    apart: set[Name],
+    context: StatementContext,
 ) -> Screma:
     """The SOAC with nested folds inside. `views` has the definitions of views, those of
-    their rows too, and how many dimensions of them maps took."""
+    their rows too, and how many dimensions of them maps took; `apart` names rows with
+    gaps."""
     rows: dict[Name, tuple[Exp | None, int]] = {}
     definitions = dict(context.definitions)
     for parameter, array in zip(exp.function.parameters, exp.arrays, strict=False):
@@ -107,18 +111,17 @@ def _with_nested_folds(
         source, taken = views[array]
         rows[parameter.name] = (source, taken + 1)
         if source is not None and rows_have_gaps(source, taken + 1, context):
-            # a stand-in, which says no more than that there are gaps
-            definitions[parameter.name] = Stm((parameter,), source)
+            apart.add(parameter.name)
     if not rows:
         return exp
     inside = replace(context, definitions=definitions)
     statements: list[Stm] = []
     for statement in exp.function.body.statements:
-        outcome = fold_flattened_by_rows(statement, inside)
+        outcome = nest_fold(statement, inside, apart)
         for made in outcome if isinstance(outcome, tuple) else (statement,):
             context.scope.update(scope_of(made))
             if isinstance(made.exp, Screma):
-                nested = _with_nested_folds(made.exp, rows, inside)
+                nested = _with_nested_folds(made.exp, rows, apart, inside)
                 made = replace(made, exp=nested)
             definitions.update({bound.name: made for bound in made.pattern})
             statements.append(made)
