@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import children, map_children, walk
+from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.narrow.expressions import NarrowExpressions
 from minifut.kernel_passes.narrow.plan import names_in
-from minifut.names import Name
 
 
 class Narrowing(NarrowExpressions):
@@ -117,7 +116,7 @@ class Narrowing(NarrowExpressions):
 
     def _without_unused(self, body: kc.Block) -> kc.Block:
         """The body without copies of twins that nothing needs."""
-        used = _read_in(body)
+        used = names_in(body, loads=True)
         unused = self.twins.keys() - used
 
         def kept(node: Any) -> Any:
@@ -147,22 +146,3 @@ class Narrowing(NarrowExpressions):
 def wide(twin: kc.Variable) -> kc.Expression:
     """A variable of 32 bits as an i64."""
     return kc.Cast(twin, kc.LONG)
-
-
-def _read_in(body: kc.Block) -> set[Name]:
-    """The variables that are read, not only given values."""
-    found: set[Name] = set()
-    waiting: list[Any] = [body]
-    while waiting:
-        node = waiting.pop()
-        match node:
-            case kc.Declare(kc.Variable(), exp) | kc.Assign(kc.Variable(), exp):
-                waiting += [] if exp is None else [exp]
-            case kc.Load(_, index, _, mask):
-                waiting += [index] if mask is None else [index, mask]
-            case kc.Expression():
-                found |= names_in(node)
-                waiting += [n for n in walk(node) if isinstance(n, kc.Load)]
-            case _:
-                waiting += children(node)
-    return found

@@ -78,10 +78,11 @@ def _has_known_rounds(bounds: Bounds, name: Name) -> bool:
         return all(bounds.of(each) is not None for each in parts)
 
 
-def names_in(exp: kc.Expression) -> set[Name]:
-    """The variables in an expression, but not those in the indices of its loads."""
+def names_in(node: object, loads: bool = False) -> set[Name]:
+    """The variables that are read in a node, those in the indices of loads only if
+    `loads`."""
     found: set[Name] = set()
-    waiting: list[Any] = [exp]
+    waiting = [node]
     while waiting:
         node = waiting.pop()
         match node:
@@ -89,7 +90,9 @@ def names_in(exp: kc.Expression) -> set[Name]:
                 found.add(name)
             case kc.SizeValue(size):
                 found |= size.names()
-            case kc.Load():
+            case kc.Declare(kc.Variable(), exp) | kc.Assign(kc.Variable(), exp):
+                waiting += [] if exp is None else [exp]
+            case kc.Load() if not loads:
                 pass
             case _:
                 waiting += children(node)
