@@ -6,15 +6,27 @@ it once.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
+from minifut.ir.scalar_opencl import helper_text
+from minifut.ir.traverse import contains, walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.shuffles import SHUFFLES
+from minifut.kernel_passes.barriers import MEETINGS
+from minifut.opencl.c_expressions import SIZE_HELPERS
+from minifut.opencl.float_atomics import ADDITIONS
+from minifut.opencl.masked_accesses import MASKED_ACCESSES
 from minifut.opencl.print_c import CPrinter
+from minifut.opencl.subgroups import SHUFFLE_TEXT
 
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
 LONG_ATOMICS = (
     "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
     "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
 )
+HELPERS = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
+HELPERS["minifut_shuffle"] = SHUFFLE_TEXT
 
 
 class Texts:
@@ -24,28 +36,58 @@ class Texts:
         self.functions: dict[str, str] = {}
         self.helpers: dict[str, dict[str, None]] = {}
 
-    def add(self, function: kc.DeviceFunction) -> None:
+    def add(self, function: kc.DeviceFunction, is_alone: bool) -> None:
         """Print a function, unless that is done."""
         if function.name not in self.functions:
-            printer = CPrinter(function.callees)
+            printer = CPrinter(function.callees, is_alone)
             self.functions[function.name] = printer.function(function)
             self.helpers[function.name] = printer.helpers
 
     def of_kernel(self, kernel: kc.Kernel) -> tuple[str, str]:
         """What precedes the functions that a kernel calls, and the kernel."""
-        printer = CPrinter(kernel.functions)
+        is_alone = kernel.group_size == (1,)
+        printer = CPrinter(kernel.functions, is_alone)
         text = printer.kernel(kernel)
         whole = text
         for function in kernel.functions:
-            self.add(function)
+            self.add(function, is_alone)
             printer.helpers.update(self.helpers[function.name])
             whole += self.functions[function.name]
-        helpers = printer.helper_texts()
+        helpers = _helper_texts(printer)
         whole += helpers
         head = DOUBLES if "double" in whole else ""
         if "atom_" in whole:
             head += LONG_ATOMICS
         return head + helpers, text
+
+
+def _helper_texts(printer: CPrinter) -> str:
+    sizes = [HELPERS[h] for h in printer.helpers if h in HELPERS]
+    text = helper_text([h for h in printer.helpers if h not in HELPERS])
+    loose = "".join(
+        f"typedef {vector} {name} __attribute__((aligned({element.bytes})));\n"
+        for name, (vector, element) in printer.loose_types.items()
+    )
+    return "".join(sizes) + loose + (f"{text}\n" if text else "")
+
+
+def is_part(kernel: kc.Kernel) -> bool:
+    """Whether a batch may call the kernel: groups are single work-items without local
+    memory, and only the kernel itself asks for its index."""
+    if kernel.group_size != (1,) or contains(kernel.body, MEETINGS):
+        return False
+    nodes = [*kernel.parameters, *walk(kernel.body)]
+    arrays = (n for n in nodes if isinstance(n, kc.LocalParameter | kc.DeclareArray))
+    if any(array.memory.space == "local" for array in arrays):
+        return False
+    asked = {node.function for node in nodes if _asks(node)}
+    inside = any(_asks(node) for f in kernel.functions for node in walk(f.body))
+    return asked <= {"get_global_id"} and not inside
+
+
+def _asks(node: object) -> TypeGuard[kc.Call]:
+    """Whether that is a question of a work-item about itself."""
+    return isinstance(node, kc.Call) and node.function.startswith("get_")
 
 
 def parameter_types(kernel: kc.Kernel) -> tuple[str, ...]:

@@ -18,25 +18,32 @@ from collections.abc import Iterable, Set
 
 from minifut.errors import InternalError
 from minifut.ir.node import replace
-from minifut.ir.scalar_opencl import helper_text, memory_type, register_type
+from minifut.ir.scalar_opencl import memory_type, register_type
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
-from minifut.opencl.c_expressions import SIZE_HELPERS, ExpressionPrinter
+from minifut.opencl.c_expressions import ExpressionPrinter
 from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
-from minifut.opencl.float_atomics import ADDITIONS, addition
-from minifut.opencl.masked_accesses import MASKED_ACCESSES
+from minifut.opencl.float_atomics import addition
 from minifut.opencl.pointers import unaliased_memories
-from minifut.opencl.subgroups import ATTRIBUTE, MEMORY, SHUFFLE_TEXT
+from minifut.opencl.subgroups import ATTRIBUTE, MEMORY
+
+LINE = 64
+"""bytes of a cache line of a CPU: the vectors that are read of a work-item's arrays on
+the stack of a function might cross lines, so that a count of digits took 1.6 times as
+long"""
 
 
 class CPrinter(ExpressionPrinter):
     """Prints one kernel, or one of the functions that it calls."""
 
-    def __init__(self, called: Iterable[kc.DeviceFunction] = ()) -> None:
+    def __init__(
+        self, called: Iterable[kc.DeviceFunction] = (), is_alone: bool = False
+    ) -> None:
         super().__init__()
         self.names.reserve(function.name for function in called)
+        self.is_alone = is_alone
+        """whether a work-item is a group"""
         self.in_function = False
         self.given: list[str] = []
         self.lines: list[str] = []
@@ -85,8 +92,9 @@ class CPrinter(ExpressionPrinter):
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)
-                vectors = " __attribute__((aligned(16)))" if space else ""
-                self.line(f"{space}{self.element(memory)} {name}[{number}]{vectors};")
+                unit = 16 if space else LINE if self.is_alone else 0
+                start = f" __attribute__((aligned({unit})))" if unit else ""
+                self.line(f"{space}{self.element(memory)} {name}[{number}]{start};")
             case kc.DeclarePointer(part, whole, start, constant):
                 place = f"{self.names.text(whole.name)} + {self.primary(start)}"
                 name = self.names.text(part.name)
@@ -378,19 +386,8 @@ class CPrinter(ExpressionPrinter):
                 text = "uchar" if type_.name == "bool" else register_type(type_)
                 return f"{text} {self.names.text(name)}"
 
-    def helper_texts(self) -> str:
-        sizes = [HELPERS[h] for h in self.helpers if h in HELPERS]
-        text = helper_text([h for h in self.helpers if h not in HELPERS])
-        loose = "".join(
-            f"typedef {vector} {name} __attribute__((aligned({element.bytes})));\n"
-            for name, (vector, element) in self.loose_types.items()
-        )
-        return "".join(sizes) + loose + (f"{text}\n" if text else "")
-
 
 EXITED = "minifut_exited"
-HELPERS = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
-HELPERS["minifut_shuffle"] = SHUFFLE_TEXT
 
 
 def returns_its_result(function: kc.DeviceFunction) -> bool:

@@ -24,7 +24,6 @@ A part is the text of a kernel, as a function of its group.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from struct import Struct
@@ -58,13 +57,12 @@ MOST_LAUNCHES = 256
 LINE = 16
 """ints of a cache line"""
 NAME = "minifut_batch"
-_KERNEL = re.compile(
-    r"__attribute__\(\(reqd_work_group_size\(1, 1, 1\)\)\)\n"
-    r"__kernel void \w+\(\s*__global int \*failure"
-)
-_ARRAY = re.compile(r"^( +\w+ \w+\[\d+\]);$", re.MULTILINE)
-"""memory of a thread, of which vectors are read: on the stack of a function they might
-cross cache lines, which took a count of digits 1.6 times as long"""
+AS_FUNCTIONS = {
+    "__kernel": "static",
+    "reqd_work_group_size(x, y, z)": "noinline",
+    "get_global_id(dimension)": "minifut_group",
+}
+"""macros by which kernels are functions of their group"""
 _PARTS = {"b": "b7x", "h": "h6x", "i": "i4x", "f": "f4x", "B": "B7x", "H": "H6x"}
 _PARTS |= {"I": "I4x", "l": "q", "q": "q", "L": "Q", "Q": "Q", "d": "d"}
 """8 bytes of an argument, by the letter of its type in NumPy"""
@@ -147,20 +145,11 @@ __kernel void {NAME}(
 """
 
 
-def part_of(section: Section, number: int) -> Section | None:
-    """The kernel as a function of a group of one work-item; None if it is not for such
-    groups, has local memory, or asks for more than their number."""
-    text, count = _KERNEL.subn(
-        f"__attribute__((noinline)) static void part_{number}(\n"
-        "        long minifut_group,\n        __global int *failure",
-        section.text,
-    )
-    text = text.replace("get_global_id(0)", "minifut_group")
-    text = _ARRAY.sub(r"\1 __attribute__((aligned(64)));", text)
-    before, _, _ = text.partition(f"void part_{number}(")
-    if count != 1 or re.search(r"\bget_\w+\(|\bbarrier\(|__local\b", text):
-        return None
-    return None if "minifut_group" in before else replace(section, text=text)
+def part_of(section: Section, number: int) -> Section:
+    """The kernel as a function of a group of one work-item, by `AS_FUNCTIONS`."""
+    head = f"{section.name}(...) part_{number}(long minifut_group, __VA_ARGS__)"
+    text = f"#define {head}\n{section.text}#undef {section.name}\n"
+    return replace(section, text=text)
 
 
 def call_of(number: int, types: Sequence[str]) -> str:
@@ -178,9 +167,11 @@ def call_of(number: int, types: Sequence[str]) -> str:
 def batch_text(parts: Sequence[tuple[Section, Sequence[str]]]) -> str:
     """The text of a program with parts for these kernels, of these types."""
     found = [part_of(section, number) for number, (section, _) in enumerate(parts)]
+    defined = (f"#define {macro} {text}\n" for macro, text in AS_FUNCTIONS.items())
+    undefined = (f"#undef {macro.partition('(')[0]}\n" for macro in AS_FUNCTIONS)
     cases = [call_of(number, types) for number, (_, types) in enumerate(parts)]
     text = _TEXT.replace("CASES", ("\n" + 20 * " ").join(cases))
-    return together([part for part in found if part is not None]) + text
+    return "".join((*defined, together(found), *undefined, text))
 
 
 class Member:
@@ -242,10 +233,8 @@ class Batch:
         self.parts: list[Member] = []
         self._commands: Commands | None = None
 
-    def member_of(self, launcher: Launcher, section: Section) -> Member | None:
-        """What a kernel is that has been built; None if it cannot be a part."""
-        if part_of(section, 0) is None:
-            return None
+    def member_of(self, launcher: Launcher, section: Section) -> Member:
+        """What a kernel is that has been built and can be a part."""
         member = Member(self, launcher, section)
         self.members.append(member)
         return member

@@ -35,6 +35,7 @@ class Kernel(NamedTuple):
     macro's name and the index of the tunable parameter that is its value, or for those
     in `per_launch` its bound: each launch gives their values to `Launcher.built`.
     `shaped`: the indices of parameters that sizes passed to it are computed from.
+    `is_part`: whether a batch may have it as a part, called with its group (batch.py).
     `places`: where the source has what launches it, as `FILE:LINE:COL`.
     """
 
@@ -45,6 +46,7 @@ class Kernel(NamedTuple):
     macros: tuple[tuple[str, int], ...] = ()
     per_launch: tuple[str, ...] = ()
     shaped: tuple[int, ...] = ()
+    is_part: bool = False
     places: tuple[str, ...] = ()
 
 

@@ -257,7 +257,7 @@ class Launcher:
             return
         if self._synchronous:
             self.start = commands.start_here
-        elif self.session.has_batches:
+        elif self.session.has_batches and self.kernel.is_part:
             section = self.section()
             key = section.prelude, section.options
             batch = self._batches.setdefault(key, Batch(self.session))

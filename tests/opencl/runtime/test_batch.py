@@ -16,47 +16,15 @@ from minifut.opencl.runtime.batch import Batch, call_of, part_of
 from minifut.opencl.runtime.sections import Section
 from tests.opencl.runtime.test_first_launches_interrupted import interrupted_after
 
-HEAD = "__attribute__((reqd_work_group_size(1, 1, 1)))\n__kernel void main_map(\n"
-FAILURE = "        __global int *failure"
-KERNEL = f"""\
-{HEAD}{FAILURE},
-        long n)
-{{
-    if (failure[0]) return;
-    long thread = ((long)get_global_id(0));
-    long lane[64];
-}}
-"""
-
-
-def section(text: str) -> Section:
-    return Section("main_map", "", text, "", {})
-
 
 def test_a_part_is_a_function_of_its_group() -> None:
-    part = part_of(section(KERNEL), 3)
-    assert part is not None
-    assert part.text == (
-        "__attribute__((noinline)) static void part_3(\n"
-        f"        long minifut_group,\n{FAILURE},\n        long n)\n"
-        "{\n    if (failure[0]) return;\n    long thread = ((long)minifut_group);\n"
-        "    long lane[64] __attribute__((aligned(64)));\n}\n"
+    part = part_of(
+        Section("main_map", "", "__kernel void main_map(..) {..}\n", "", {}), 3
     )
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        KERNEL.replace("size(1, 1, 1)", "size(32, 1, 1)"),
-        KERNEL.replace("thread = ((long)get_global_id(0))", "x = get_local_id(0)"),
-        KERNEL.replace("long thread", "barrier(1); long thread"),
-        KERNEL.replace("long n)", "__local long *n)"),
-        "static long f() { return get_global_id(0); }\n" + KERNEL,
-    ],
-)
-def test_what_is_no_part(text: str) -> None:
-    assert text != KERNEL
-    assert part_of(section(text), 0) is None
+    assert part.text == (
+        "#define main_map(...) part_3(long minifut_group, __VA_ARGS__)\n"
+        "__kernel void main_map(..) {..}\n#undef main_map\n"
+    )
 
 
 def test_arguments_come_from_memory() -> None:
