@@ -25,6 +25,7 @@ from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.c_macros import GROUP, WORK_ITEMS
 from minifut.opencl.masked_accesses import INTEGERS, masked_access, required
+from minifut.opencl.vector_reciprocal import RECIPROCAL, divisor_of_one
 
 _OWN = re.compile(
     r"(?:minifut|loose|fun)_\w+|(?:round|load|store)_f16_\d+"
@@ -203,6 +204,9 @@ class ExpressionPrinter:
         if found is not None and exp.type.lanes == 1:
             shifted = kc.Binary(found[0], exp.operands[0], found[1], exp.type)
             return self.primary(shifted) if alone else self.exp(shifted)
+        if (divisor := divisor_of_one(exp)) is not None:
+            self.helpers[RECIPROCAL] = None
+            return f"{RECIPROCAL}({self.exp(divisor)})"
         width = max([operand.type.lanes for operand in exp.operands])
         primary, bare, helpers = _written(exp.operator, width)
         self.helpers.update(dict.fromkeys(helpers))

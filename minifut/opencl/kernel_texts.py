@@ -19,13 +19,20 @@ from minifut.opencl.float_atomics import ADDITIONS
 from minifut.opencl.masked_accesses import MASKED_ACCESSES
 from minifut.opencl.print_c import CPrinter
 from minifut.opencl.subgroups import SHUFFLE_TEXT
+from minifut.opencl.vector_reciprocal import VECTOR_RECIPROCALS
 
 DOUBLES = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"
 LONG_ATOMICS = (
     "#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable\n"
     "#pragma OPENCL EXTENSION cl_khr_int64_extended_atomics : enable\n"
 )
-HELPERS = {**SIZE_HELPERS, **SHUFFLES, **ADDITIONS, **MASKED_ACCESSES}
+HELPERS = {
+    **SIZE_HELPERS,
+    **SHUFFLES,
+    **ADDITIONS,
+    **MASKED_ACCESSES,
+    **VECTOR_RECIPROCALS,
+}
 HELPERS["minifut_shuffle"] = SHUFFLE_TEXT
 
 
