@@ -7,7 +7,7 @@ into the core program's leaves and put together again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -18,13 +18,14 @@ from minifut.ir.core import Param
 from minifut.ir.core import Program as CoreProgram
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.sizes import Size
-from minifut.ir.types import element_of, shape_of
+from minifut.ir.types import ScalarType, element_of, shape_of
 from minifut.names import Name
 from minifut.program import EntryPoint, Program
 from minifut.recipe import Compile
 from minifut.signature import describe, value_type_of_text
 from minifut.values.argument_sizes import KnownSizes, check_sizes
 from minifut.values.foreign import NoView, numpy_view
+from minifut.values.sized_text import ParameterShape
 from minifut.values.structured import close_value
 from minifut.values.structured_arguments import Blank, Leaves, WrongValue, open_value
 from minifut.values.types import DTYPES, element_name
@@ -82,13 +83,15 @@ def interpreted_program(
 
         called = functions[entry.function]
         sized = called.parameters[entry.sizes :]
+        sizes = [parameter.name for parameter in called.parameters[: entry.sizes]]
+        known = entry.scalars(called.parameters) | {size: size.base for size in sizes}
         outside = called.results[
             len(called.results) - sum(r.leaves for r in entry.results) :
         ]
         return EntryPoint(
             entry.name,
-            describe(entry.parameters, shapes(entry.parameters, sized)),
-            describe(entry.results, shapes(entry.results, outside)),
+            describe(entry.parameters, shapes(sized, known)),
+            describe(entry.results, shapes(outside, known)),
             function,
             documentation=(documentation or {}).get(entry.name, ""),
         )
@@ -138,22 +141,22 @@ class InterpretedProgram:
 
 
 def shapes(
-    types: Sequence[EntryType], leaves: Sequence[Param]
-) -> Iterator[tuple[int | str | None, ...] | None]:
-    """The sizes of each parameter or result that is one array or scalar."""
-    at = 0
-    for type_ in types:
-        shape = None
-        if type_.kind == "array":
-            shape = tuple(map(_dimension, shape_of(leaves[at].type)))
-        at += type_.leaves
-        yield shape
+    leaves: Sequence[Param], known: Mapping[Name, str]
+) -> list[ParameterShape | None]:
+    """The dimensions of leaves, by the names of those that are `known`."""
+    return [
+        None
+        if isinstance(leaf.type, ScalarType)
+        else tuple(_dimension(size, known) for size in shape_of(leaf.type))
+        for leaf in leaves
+    ]
 
 
-def _dimension(size: Size) -> int | str | None:
-    if size.as_constant is not None:
-        return size.as_constant
-    return None if size.as_name is None else size.as_name.base
+def _dimension(size: Size, known: Mapping[Name, str]) -> int | str | None:
+    name = size.as_name
+    if name is not None:
+        return known.get(name)
+    return size.as_constant
 
 
 class Opaques:

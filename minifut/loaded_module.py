@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -27,6 +27,7 @@ from minifut.program import EntryPoint, Program
 from minifut.recipe import Compile
 from minifut.signature import describe
 from minifut.suggestions import check_names
+from minifut.values.sized_text import ParameterShape
 
 
 @immutable
@@ -62,8 +63,8 @@ class LoadedModule:
         entries = [
             EntryPoint(
                 entry.name,
-                describe(entry.parameters, map(outside_shape, entry.parameters)),
-                describe(entry.results, map(outside_shape, entry.results)),
+                describe(entry.parameters, shapes_of(entry.parameters)),
+                describe(entry.results, shapes_of(entry.results)),
                 _not_loaded,
                 documentation=documentation.get(entry.name, ""),
             )
@@ -140,12 +141,9 @@ def _has_constants(generated: Any) -> bool:
     return any(schedule.constants is not None for schedule in schedules)
 
 
-def outside_shape(value: Any) -> tuple[int | str | None, ...] | None:
-    """The sizes of a parameter or result that is one array or scalar."""
-    if value.kind != "array" or len(value.leaves) != 1:
-        return None
-    shape = value.leaves[0].shape
-    return () if shape is None else shape
+def shapes_of(values: Iterable[Any]) -> list[ParameterShape | None]:
+    """The dimensions of all leaves of parameters or results."""
+    return [leaf.shape for value in values for leaf in value.leaves]
 
 
 def load(

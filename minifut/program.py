@@ -28,6 +28,7 @@ from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
 from minifut.suggestions import unknown
+from minifut.values.sized_text import results_text, signature_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,10 +124,7 @@ class EntryPoint:
 
     def signature_text(self) -> str:
         """`main (xs: [n]f32) (k: i64): [n]f32`."""
-        parameters = "".join(f" ({p.name}: {p.sized_text})" for p in self.parameters)
-        results = ", ".join(r.sized_text for r in self.results)
-        several = len(self.results) != 1
-        return f"{self.name}{parameters}: {f'({results})' if several else results}"
+        return signature_text(self.name, self.parameters, self.results)
 
     @property
     def gufunc_signature(self) -> str:
@@ -186,8 +184,7 @@ class EntryPoint:
             inspect.Parameter(name, kind, annotation=p.sized_text)
             for name, p in zip(names, self.parameters, strict=True)
         ]
-        results = ", ".join(r.sized_text for r in self.results)
-        returned = f"({results})" if len(self.results) != 1 else results
+        returned = results_text(self.results)
         return inspect.Signature(parameters, return_annotation=returned)
 
     def __repr__(self) -> str:

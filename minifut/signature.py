@@ -1,20 +1,18 @@
 """Parameters and results of entry points, the same for every backend.
 
-Parameter("xs", "[]f32", "array", False, ("n",))      shown as `xs: [n]f32`
+Parameter("xs", "[]f32", "array", False, (("n",),), ..)      shown as `xs: [n]f32`
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from minifut.immutables import immutable
+from minifut.values.sized_text import ParameterShape, sized_text
 from minifut.values.structured import Described as StructuredType
 from minifut.values.types import ValueType
-
-ParameterShape = tuple["int | str | None", ...]
-"""dimensions: a number, the name of a size, or any"""
 
 
 class DescribedType(StructuredType, Protocol):
@@ -33,20 +31,25 @@ class Parameter:
     kind: str
     """"array" (scalars included), "tuple", "record", "array_of", "sum" or "opaque" """
     unique: bool
-    shape: ParameterShape | None
-    """the sizes of an array's dimensions; None for what is no array"""
+    shapes: tuple[ParameterShape | None, ...] | None
+    """the sizes of the dimensions of its leaves, of which a scalar has none; None if
+    they are not known"""
     structure: StructuredType
     """its components"""
 
     @property
+    def shape(self) -> ParameterShape | None:
+        """The sizes of an array's dimensions; None for what is no array."""
+        if self.shapes is None or self.kind != "array":
+            return None
+        return self.shapes[0] or ()
+
+    @property
     def sized_text(self) -> str:
         """The type with its sizes: `[n][3]f32`."""
-        element = re.sub(r"^\*?(\[\])*", "", self.type_text)
-        if self.shape is None or self.kind != "array":
+        if self.shapes is None:
             return self.type_text
-        sizes = ("" if size is None else str(size) for size in self.shape)
-        dimensions = "".join(f"[{size}]" for size in sizes)
-        return f"{'*' if self.type_text.startswith('*') else ''}{dimensions}{element}"
+        return sized_text(self.structure, self.shapes)
 
     @property
     def value_type(self) -> ValueType | None:
@@ -66,10 +69,12 @@ def value_type_of_text(text: str) -> ValueType | None:
 
 
 def describe(
-    parts: Iterable[DescribedType], shapes: Iterable[ParameterShape | None]
+    parts: Iterable[DescribedType], shapes: Sequence[ParameterShape | None]
 ) -> tuple[Parameter, ...]:
-    """Parameters or results from what a backend says about them."""
-    return tuple(
-        Parameter(p.name, p.text, p.kind, p.unique, shape, p)
-        for p, shape in zip(parts, shapes, strict=True)
-    )
+    """Parameters or results from what a backend says about them, and the shapes of
+    all their leaves."""
+    found, at = [], 0
+    for p in parts:
+        own, at = tuple(shapes[at : at + p.count]), at + p.count
+        found.append(Parameter(p.name, p.text, p.kind, p.unique, own, p))
+    return tuple(found)

@@ -164,17 +164,20 @@ def to_kernel_code(
 
 
 def to_host_module(
-    program: CoreProgram, schedule: str | None, name: str = "program"
+    program: CoreProgram,
+    schedule: str | None,
+    name: str = "program",
+    documentation: Mapping[str, str] | None = None,
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
-    one schedule or (None) for both."""
+    one schedule or (None) for both; `documentation` are comments above entry points."""
     wanted = SCHEDULES if schedule is None else (schedule,)
 
     def text() -> str:
         from minifut.opencl.module import text_of
 
         lowered = [to_kernel_code(to_schedule(program, each), each) for each in wanted]
-        return text_of(lowered, name)
+        return text_of(lowered, name, documentation)
 
     return stage("code generation", text)
 

@@ -41,7 +41,7 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import stages
+    from minifut import compiler, stages
 
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
@@ -56,15 +56,14 @@ def command(
     require_entries(source, checked.entries)
     core = stages.to_core(checked)
     kernels = stages.to_kernels(core)
-    text = stages.to_host_module(kernels, schedule, file.stem)
+    about = compiler.documentation_of(checked)
+    text = stages.to_host_module(kernels, schedule, file.stem, about)
     write_whole(path, text.encode())
     click.echo(f"wrote {path}", err=True)
     if stubs:
-        from minifut import compiler
         from minifut.cli.stubs import stub_text
 
-        documentation = compiler.documentation_of(checked)
-        write_whole(stub, stub_text(core, documentation).encode())
+        write_whole(stub, stub_text(core, about).encode())
         click.echo(f"wrote {stub}", err=True)
 
 

@@ -82,11 +82,12 @@ def command(
         click.echo(str(warning), err=True)
     require_entries(source, checked.entries)
     core = stages.to_core(checked)
-    text = stages.to_host_module(stages.to_kernels(core), schedule, name)
+    about = compiler.documentation_of(checked)
+    text = stages.to_host_module(stages.to_kernels(core), schedule, name, about)
     files = {
         f"{name}/__init__.py": PACKAGE.format(name=name),
         f"{name}/generated.py": text,
-        f"{name}/__init__.pyi": stub_text(core, compiler.documentation_of(checked)),
+        f"{name}/__init__.pyi": stub_text(core, about),
         f"{name}/py.typed": "",
     }
     path = folder / f"{name}-{version}-py3-none-any.whl"

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from minifut.ir.node import immutable
 from minifut.names import Name
+
+if TYPE_CHECKING:
+    from minifut.ir.core import Param
 
 
 @immutable
@@ -52,3 +58,13 @@ class Entry:
     parameters: tuple[EntryType, ...]
     results: tuple[EntryType, ...]
     attributes: tuple[str, ...] = ()
+
+    def scalars(self, parameters: Sequence[Param]) -> dict[Name, str]:
+        """The parameters of the core function that are one of the entry point's each,
+        of which results may have the size: `n` in `(n: i64): [n]f32`."""
+        found, at = {}, self.sizes
+        for outside in self.parameters:
+            if outside.kind == "array":
+                found[parameters[at].name] = outside.name
+            at += outside.leaves
+        return found

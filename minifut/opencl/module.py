@@ -9,8 +9,9 @@ schedule it holds both, and the kind of the device decides when it is loaded.
 
 from __future__ import annotations
 
+import keyword
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from minifut.ir.core import Param
 from minifut.ir.entries import Entry, EntryType
@@ -37,17 +38,25 @@ def _opening(name: str, lowered: KernelProgram) -> str:
     lines = [f"    from {shown} import program", "    loaded = program.load()"]
     for code in lowered.entries:
         arguments = ", ".join(plain(p.name) or ".." for p in code.entry.parameters)
-        lines.append(f"    loaded.{plain(code.entry.name)}({arguments})")
+        called = plain(code.entry.name)
+        if keyword.iskeyword(called):
+            called = f'entry("{called}")'
+        lines.append(f"    loaded.{called}({arguments})")
     how = "\n".join(lines)
     return f'"""{shown}, compiled by minifut.\n\n{how}\n"""\n'
 
 
-def text_of(lowered: Sequence[KernelProgram], name: str) -> str:
-    """The text of the module for a program lowered in one way, or for each schedule."""
+def text_of(
+    lowered: Sequence[KernelProgram],
+    name: str,
+    documentation: Mapping[str, str] | None = None,
+) -> str:
+    """The text of the module for a program lowered in one way, or for each schedule;
+    `documentation` is what `help` says of entry points."""
     bodies: list[str] = []
     called: set[str] = set()
     for each in lowered:
-        part = _Part(each, name)
+        part = _Part(each, name, documentation or {})
         # Both schedules share one module: the second's functions need other names.
         part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
         bodies.append(part.text())
@@ -83,9 +92,12 @@ def _escaped(text: str) -> str:
 class _Part:
     """One schedule of the program."""
 
-    def __init__(self, lowered: KernelProgram, name: str) -> None:
+    def __init__(
+        self, lowered: KernelProgram, name: str, documentation: Mapping[str, str]
+    ) -> None:
         self.lowered = lowered
         self.name = name
+        self.documentation = documentation
         parameters = [p.name for p in lowered.parameters]
         self.printer = HostPrinter(parameters, lowered.constant_names)
         self.failures = list(lowered.failures)
@@ -210,6 +222,8 @@ class _Part:
         given = [names.text(p.name) for p in function.parameters]
         wrapper = names.text(Name(f"entry_{entry.name}", -1 - function.name.tag))
         lines = [f"def {wrapper}({', '.join(['run', *given])}):"]
+        if about := self.documentation.get(entry.name):
+            lines.append(f"    {about!r}")
         lines += self.size_checks(entry, function.parameters, sizes)
         results = [names.text(p.name) for p in function.results]
         call = f"{names.text(function.name)}({', '.join(['run', *given])})"
@@ -223,8 +237,10 @@ class _Part:
         lines.append(f"    return {leaves}")
         parameters = iter(function.parameters[entry.sizes :])
         outs = iter(function.results[hidden:])
-        takes = [self.value(t, parameters, sizes) for t in entry.parameters]
-        gives = [self.value(t, outs, sizes) for t in entry.results]
+        known = {size: self.size_label(size, sizes) for size in sizes}
+        takes = [self.value(t, parameters, known) for t in entry.parameters]
+        known = entry.scalars(function.parameters) | known
+        gives = [self.value(t, outs, known) for t in entry.results]
         described = (
             f"\n        rt.Entry({entry.name!r}, {wrapper}, "
             f"{_tuple([repr(self.size_label(s, sizes)) for s in sizes])},"
@@ -272,14 +288,14 @@ class _Part:
         return lines
 
     def value(
-        self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
+        self, type_: EntryType, leaves: Iterator[Param], sizes: Mapping[Name, str]
     ) -> str:
         """A parameter or result of an entry point."""
         text, _ = self._value(type_, leaves, sizes)
         return text
 
     def _value(
-        self, type_: EntryType, leaves: Iterator[Param], sizes: list[Name]
+        self, type_: EntryType, leaves: Iterator[Param], sizes: Mapping[Name, str]
     ) -> tuple[str, list[str]]:
         parts: list[str] = []
         texts: list[str] = []
@@ -303,7 +319,7 @@ class _Part:
             text += f", {type_.slots!r}"
         return text + ")", texts
 
-    def _leaf(self, leaf: Param, sizes: list[Name]) -> str:
+    def _leaf(self, leaf: Param, sizes: Mapping[Name, str]) -> str:
         if isinstance(leaf.type, ScalarType):
             return f'rt.EntryLeaf("{leaf.type}")'
         dimensions = []
@@ -312,7 +328,7 @@ class _Part:
             if size.as_constant is not None:
                 dimensions.append(str(size.as_constant))
             elif name is not None and name in sizes:
-                dimensions.append(repr(self.size_label(name, sizes)))
+                dimensions.append(repr(sizes[name]))
             else:
                 dimensions.append("None")
         return f'rt.EntryLeaf("{element_of(leaf.type)}", {_tuple(dimensions)})'

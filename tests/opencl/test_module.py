@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minifut.errors import UsageError
+from minifut import stages
+from minifut.errors import Source, UsageError
+from minifut.generated_module import generated_program
 from minifut.ir.parser import parse_program
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
@@ -141,3 +144,27 @@ def test_constants_are_evaluated_once_and_seen_by_functions() -> None:
     xs = np.arange(5, dtype=np.int32)
     for _ in range(2):
         np.testing.assert_array_equal(instance.main(xs), xs + 42)
+
+
+@pytest.mark.device
+def test_a_program_that_is_to_be_loaded_prints_in_a_line_and_helps() -> None:
+    """The comment above an entry point is what `help` shows, as in `minifut.compile`."""
+    text = '-- | Sums, "as" \\\\ is.\nentry rows [n][m] (x: [n][m]f32): [n]f32 = map f32.sum x'
+    core = stages.to_core(stages.check(Source("rows.fut", text)))
+    about = {"rows": 'Sums, "as" \\ is.'}
+    module = stages.to_host_module(stages.to_kernels(core), None, "rows", about)
+    program = generated_program(module)
+    assert repr(program) == "<minifut program that is to be loaded: rows>"
+    assert repr(program.cpu) == repr(program)
+    rows = program.load().rows
+    assert rows.__doc__ == f"{about['rows']}\n\nentry rows (x: [n][m]f32): [n]f32"
+    assert repr(rows) == "<entry rows (x: [n][m]f32): [n]f32>"
+    assert inspect.signature(rows).return_annotation == "[n]f32"
+
+
+def test_an_entry_point_with_the_name_of_a_keyword_is_shown_as_it_is_called() -> None:
+    core = stages.to_core(
+        stages.check(Source("k.fut", "entry lambda (x: i32) = x + 1"))
+    )
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "k")
+    assert 'loaded.entry("lambda")(x)' in module

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minifut.immutables import immutable
+from minifut.values.sized_text import sized_text
 
 DTYPES: dict[str, np.dtype[Any]] = {
     **{
@@ -105,6 +106,11 @@ class Value:
     def count(self) -> int:
         """The number of leaves."""
         return len(self.leaves)
+
+    @property
+    def sized_text(self) -> str:
+        """The type with its sizes: `[n]f32`."""
+        return sized_text(self, [leaf.shape for leaf in self.leaves])
 
 
 def leaves_of(values: tuple[Value, ...]) -> tuple[EntryLeaf, ...]:

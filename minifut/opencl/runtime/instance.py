@@ -36,6 +36,7 @@ from minifut.opencl.runtime.watch import (
     watched_launchers,
     watched_values,
 )
+from minifut.values.sized_text import signature_text
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.batch import Batch
@@ -234,8 +235,7 @@ def _callable(
         return general(arguments, device)
 
     call = direct_call(run, session, entry, general) or call
-    parameters = ", ".join(f"{p.name}: {p.text}" for p in entry.parameters)
-    results_text = ", ".join(r.text for r in entry.results)
     call.__name__ = call.__qualname__ = entry.name
-    call.__doc__ = f"entry {entry.name} ({parameters}): {results_text}"
+    shown = signature_text(name, entry.parameters, entry.results)
+    call.__doc__ = f"entry {shown}"
     return call

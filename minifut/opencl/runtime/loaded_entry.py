@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from minifut.errors import ArgumentError, ProgramError
 from minifut.opencl.runtime.describe import Entry
 from minifut.suggestions import unknown
+from minifut.values.sized_text import results_text
 
 if TYPE_CHECKING:
     from inspect import Signature
@@ -27,7 +28,8 @@ class LoadedEntry:
 
     def __init__(self, entry: Entry, function: Callable[..., Any]) -> None:
         self.name = self.__name__ = self.__qualname__ = entry.name
-        self.__doc__ = function.__doc__
+        about = entry.function.__doc__  # the comment above the entry
+        self.__doc__ = f"{about}\n\n{function.__doc__}" if about else function.__doc__
         self._entry, self._function = entry, function
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -74,20 +76,18 @@ class LoadedEntry:
             Parameter(
                 parameter.name if by_name else f"argument_{number}",
                 kind,
-                annotation=parameter.text,
+                annotation=parameter.sized_text,
             )
             for number, parameter in enumerate(self._entry.parameters)
         ]
         if DEVICE not in names:
             option = Parameter(DEVICE, Parameter.KEYWORD_ONLY, default=False)
             parameters.append(option)
-        results = ", ".join(result.text for result in self._entry.results)
-        several = len(self._entry.results) != 1
-        returned = f"({results})" if several else results
+        returned = results_text(self._entry.results)
         return Signature(parameters, return_annotation=returned)
 
     def __repr__(self) -> str:
-        return f"<{self.__doc__}>"
+        return f"<{self._function.__doc__}>"
 
     def __reduce__(self) -> Any:
         raise TypeError(NOT_PICKLED)

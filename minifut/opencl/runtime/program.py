@@ -55,6 +55,10 @@ class NotLoaded(ABC):
             raise AttributeError(f"load the program first: program.load().{name}(..)")
         raise AttributeError(f"a program that is to be loaded has no '{name}'")
 
+    def __repr__(self) -> str:
+        names = ", ".join(entry.name for entry in self.entries)
+        return f"<minifut program that is to be loaded: {names}>"
+
 
 @immutable
 class Program(NotLoaded):

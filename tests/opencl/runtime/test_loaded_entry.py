@@ -51,10 +51,10 @@ def test_arguments_by_name(loaded) -> None:  # type: ignore[no-untyped-def]
 
 
 def test_what_tools_read(loaded) -> None:  # type: ignore[no-untyped-def]
-    signature = "(xs: '[]f32', k: 'f32', *, device=False) -> '[]f32'"
+    signature = "(xs: '[n]f32', k: 'f32', *, device=False) -> '[n]f32'"
     assert str(inspect.signature(loaded.scale)) == signature
     assert "(device: 'i32') -> '(i32, bool)'" in str(inspect.signature(loaded.tune))
-    assert repr(loaded.scale) == "<entry scale (xs: []f32, k: f32): []f32>"
+    assert repr(loaded.scale) == "<entry scale (xs: [n]f32) (k: f32): [n]f32>"
     assert loaded.scale.__name__ == loaded.entry("scale").name == "scale"
     assert repr(loaded).endswith(": scale, tune>")
     assert {"scale", "tune", "to_device"} <= set(dir(loaded))
