@@ -88,7 +88,7 @@ class DeferredProgram(Program):
                 entry.install(found.functions[name], partial(found.prepare, name))
             self._load = None
 
-    def _call(self, name: str, *arguments: Any, **named: Any) -> Any:
+    def _call(self, name: str, /, *arguments: Any, **named: Any) -> Any:
         self.on_device()
         return self._functions[name](*arguments, **named)
 

@@ -1,7 +1,7 @@
 """What a program consists of: its kernels, its versions, and the rules that made them.
 
     print(prog.explain())             rules that made each kernel or declined
-    prog.kernels["main_reduced"]      OpenCL C
+    prog.kernels["main_reduced"]      OpenCL C, and where its source lines are
     for version in prog.versions("main"):
         prog.tuning.update(version.settings)      force it; then call and compare
 
@@ -11,7 +11,7 @@ need the program's source.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
 from minifut.generated_module import generated_program
@@ -20,17 +20,30 @@ if TYPE_CHECKING:
     from minifut.errors import Source
     from minifut.ir.core import Program as CoreProgram
     from minifut.parameters.versions import Version
-    from minifut.program import Program
+    from minifut.program import EntryPoint, Program
     from minifut.recipe import Recipe
 
 
 def kernels_of(program: Program) -> dict[str, str]:
-    """The OpenCL C of each kernel by its name."""
+    """The OpenCL C of each kernel by its name, below the places that it computes."""
     generated = generated_program(_module(program).text)
     return {
-        kernel.name: generated.prelude if kernel.text is None else kernel.text
+        kernel.name: "".join(f"// {place}\n" for place in kernel.places)
+        + (generated.prelude if kernel.text is None else kernel.text)
         for kernel in generated.kernels
     }
+
+
+def meant(program: Program, entry: str | EntryPoint | None) -> EntryPoint:
+    """The entry point itself, or that of a name; if none is given `main`, or the only
+    one. Raises `UsageError`."""
+    if entry is None:
+        names = list(program.entries)
+        entry = names[0] if len(names) == 1 else "main"
+        if names and entry not in names:
+            raise UsageError(f"which entry point? give entry=..: {', '.join(names)}")
+    name: Any = entry
+    return program.entry(getattr(name, "name", name))
 
 
 def one_thread_of(program: Program) -> tuple[str, ...]:
@@ -41,15 +54,17 @@ def one_thread_of(program: Program) -> tuple[str, ...]:
     return tuple(generated_program(recipe.text).one_thread)
 
 
-def versions_of(program: Program, entry: str) -> tuple[Version, ...]:
+def versions_of(
+    program: Program, entry: str | EntryPoint | None
+) -> tuple[Version, ...]:
     """The versions of an entry point, each with the settings that force it."""
     from minifut import stages
     from minifut.parameters import versions
 
-    program.entry(entry)
+    name = meant(program, entry).name
     _, schedule = _origin(program)
-    kernels = stages.to_schedule(lowered(program, entry), schedule)
-    return versions.versions_of(kernels, entry).versions
+    kernels = stages.to_schedule(lowered(program, name), schedule)
+    return versions.versions_of(kernels, name).versions
 
 
 def lowered(program: Program, entry: str | None = None) -> CoreProgram:

@@ -65,7 +65,7 @@ class _Function:
     def __reduce__(self) -> tuple[Any, ...]:
         return _Function, (self.entry,)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         given = arguments_of(self.entry, arguments, named)
         parts = zip(self.entry.parameters, given, self.dtypes, strict=True)
         return self.differentiable(*(_converted(self.entry, *part) for part in parts))

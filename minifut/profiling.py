@@ -26,10 +26,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from minifut.errors import UsageError
+from minifut.inspection import meant
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.watch import Started
-    from minifut.program import Program
+    from minifut.program import EntryPoint, Program
 
 HOST, WAITING = "(host)", "(waiting)"
 BUSY_MEMORY = 0.5
@@ -127,7 +128,7 @@ class Profile:
 
 def profile(
     program: Program,
-    entry: str,
+    entry: str | EntryPoint | None,
     arguments: Sequence[Any],
     named: Mapping[str, Any] = MappingProxyType({}),
 ) -> Profile:
@@ -135,7 +136,7 @@ def profile(
     Raises `UsageError` where the backend has no device."""
     from minifut.opencl.runtime.watch import started_by
 
-    point = program.entry(entry)
+    point = meant(program, entry)
     if point.prepare is None:
         raise UsageError("only programs on OpenCL devices can be profiled")
     given, _ = point.bound(tuple(arguments), dict(named))
@@ -153,7 +154,7 @@ def profile(
     host = _host_lines(started, timed.began, rest, seconds)
     lines = sorted([*kernels, *host], key=lambda line: -line.seconds)
     return Profile(
-        entry,
+        point.name,
         str(session.device),
         seconds,
         tuple(lines),

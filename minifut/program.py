@@ -83,7 +83,7 @@ class EntryPoint:
             function=function, prepare=prepare, on_device=with_device(function)
         )
 
-    def __call__(self, *arguments: Any, device: Any = MISSING, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, device: Any = MISSING, **named: Any) -> Any:
         """Run it; with `device=True`, on OpenCL, the results are pyopencl arrays.
 
         Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
@@ -154,6 +154,9 @@ class EntryPoint:
                 raise ArgumentError(
                     f"{self.name}: {unknown('parameter', name, (*names, *OPTIONS))}"
                 )
+        for name in names[: len(given)]:
+            if name in rest and name not in OPTIONS:
+                raise ArgumentError(f"{self.name}: argument {name} is given twice")
         missing = [name for name in names[len(given) :] if name not in rest]
         if len(given) > len(names) or missing:
             what = f"; without a value: {', '.join(missing)}" if missing else ""
@@ -162,9 +165,6 @@ class EntryPoint:
                 f"{self.name}: {counted(len(names), 'argument')} expected "
                 f"({self.signature_text()}), {count} given{what}"
             )
-        for name in names[: len(given)]:
-            if name in rest and name not in OPTIONS:
-                raise ArgumentError(f"{self.name}: argument {name} is given twice")
         arguments = (*given, *(rest.pop(name) for name in names[len(given) :]))
         return arguments, rest
 
@@ -285,15 +285,16 @@ class Program:
 
     @property
     def kernels(self) -> dict[str, str]:
-        """The OpenCL C of each kernel by its name. Raises `UsageError` for a program
-        of another backend."""
+        """The OpenCL C of each kernel by its name; it begins with the source lines
+        that the kernel computes, as `// FILE:LINE:COL`. Raises `UsageError` for a
+        program of another backend."""
         from minifut.inspection import kernels_of
 
         return kernels_of(self)
 
-    def versions(self, entry: str) -> tuple[Version, ...]:
-        """The versions of an entry point, each with its name and the `settings` of
-        `tuning` that force it."""
+    def versions(self, entry: str | EntryPoint | None = None) -> tuple[Version, ...]:
+        """The versions of an entry point (if none is given `main`, or the only one),
+        each with its name and the `settings` of `tuning` that force it."""
         from minifut.inspection import versions_of
 
         return versions_of(self, entry)
@@ -324,7 +325,9 @@ class Program:
 
         return program_again(*_recipe_of(self))
 
-    def warm_up(self, entry: str | None = None, **sizes: Any) -> tuple[str, ...]:
+    def warm_up(
+        self, /, entry: str | EntryPoint | None = None, **sizes: Any
+    ) -> tuple[str, ...]:
         """Build the kernels that calls with these sizes launch: `prog.warm_up(n=1000)`.
         Scalar parameters may be given as well, and are one otherwise. Gives the names
         of the entry points that were run, which are those with no other sizes. Raises
@@ -337,23 +340,31 @@ class Program:
     def autotune(
         self,
         data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
-        entry: str = "main",
+        entry: str | EntryPoint | None = None,
         tiles: bool = False,
         runs: int = 5,
     ) -> Tuned:
         """Find the parameters with which calls with these arguments run best, and set
         them in `tuning`; each call is a tuple, or a dict by the names of parameters.
-        With `tiles`, sizes that shape kernels are searched, too. The result prints as a
-        table. Raises `UsageError` without calls or source, `ProgramError` if every call
-        fails. After Ctrl-C, the best that is known is set."""
+        Without `entry`, it is `main` or the only one that is called. With `tiles`,
+        sizes that shape kernels are searched, too. The result prints as a table. Raises
+        `UsageError` without calls or source, `ProgramError` if every call fails. After
+        Ctrl-C, the best that is known is set."""
         import minifut  # the tuner is above the library
 
         found: Tuned = minifut.autotune(self, data, entry, tiles, runs)
         return found
 
-    def profile(self, *arguments: Any, entry: str = "main", **named: Any) -> Profile:
+    def profile(
+        self,
+        /,
+        *arguments: Any,
+        entry: str | EntryPoint | None = None,
+        **named: Any,
+    ) -> Profile:
         """Where the time of a call goes, kernel by kernel; print it, or see its lines.
-        Raises `UsageError` where there is no device."""
+        Without `entry`, it is `main` or the only one that is called. Raises
+        `UsageError` where there is no device."""
         from minifut.profiling import profile
 
         return profile(self, entry, arguments, named)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from minifut.errors import ProgramError, UsageError
+from minifut.inspection import meant
 from minifut.suggestions import unknown
 from minifut.values.types import DTYPES
 
@@ -28,11 +29,12 @@ if TYPE_CHECKING:
 
 
 def warm_up(
-    program: Program, sizes: Mapping[str, Any], entry: str | None = None
+    program: Program, sizes: Mapping[str, Any], entry: str | EntryPoint | None = None
 ) -> tuple[str, ...]:
     """Run what can be run with these sizes, and scalars by the names of parameters; the
     names of those entry points. Raises `UsageError` as `Program.warm_up` says."""
-    chosen = list(program.entries.values()) if entry is None else [program.entry(entry)]
+    every = list(program.entries.values())
+    chosen = every if entry is None else [meant(program, entry)]
     known = {size for point in chosen for size in sizes_of(point)}
     names = known.union(*(_scalars_of(point) for point in chosen))
     for name, size in sizes.items():

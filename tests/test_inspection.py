@@ -25,6 +25,18 @@ def test_kernels_are_texts_by_name(program: minifut.Program) -> None:
     kernels = program.kernels
     assert any(name.startswith("sums") for name in kernels)
     assert all(f"__kernel void {name}(" in text for name, text in kernels.items())
+    assert all(text.startswith("// <text>:") for text in kernels.values())
+
+
+def test_an_entry_point_is_meant_by_name_by_itself_or_as_the_only_one(
+    program: minifut.Program,
+) -> None:
+    only = minifut.compile("entry rows [n] (xs: [n]f32): f32 = f32.sum xs")
+    xs = np.ones(5, np.float32)
+    assert only.versions() == only.versions("rows") == only.versions(only.rows)
+    assert only.profile(xs).entry == only.profile(xs, entry=only.rows).entry == "rows"
+    assert only.warm_up(only.rows, n=3) == ("rows",)
+    assert only.autotune([(xs,)], runs=1).changed == {}
 
 
 def test_each_version_can_be_forced(program: minifut.Program) -> None:

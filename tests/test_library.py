@@ -69,6 +69,15 @@ def test_parameters_that_python_cannot_name(name: str) -> None:
     assert main(2) == main(**{name: 2}) == 3
 
 
+@pytest.mark.parametrize(
+    "backend", ["interpreter", pytest.param("opencl", marks=pytest.mark.device)]
+)
+def test_a_parameter_called_self(backend: str) -> None:
+    text = "entry less (x: i32) (self: i32): i32 = x - self"
+    program = minifut.compile(text, backend=backend)
+    assert program.less(3, self=1) == program.less(self=1, x=3) == 2
+
+
 def test_help_shows_the_comment_above_the_entry(program: minifut.Program) -> None:
     shown = pydoc.plain(pydoc.render_doc(program.axpy))
     assert "The sum of a * x + y." in shown
@@ -89,6 +98,7 @@ def test_arguments_by_name(program: minifut.Program) -> None:
     [
         ((2.0, XS), {}, "without a value: ys"),
         ((2.0, XS, XS), {"a": 1.0}, "argument a is given twice"),
+        ((2.0, XS), {"a": 1.0}, "argument a is given twice"),
         ((2.0, XS, XS), {"z": 1.0}, "there is no parameter 'z'"),
         ((2.0, XS), {"yz": XS}, "there is no parameter 'yz'; did you mean 'ys'"),
         ((2.0, XS, XS, XS), {}, "3 arguments expected"),

@@ -45,6 +45,8 @@ MISTAKES = {
         [XS], "axpy"
     ),
     "runs from 1 on": lambda p: p.autotune([(2.0, XS, XS)], "axpy", runs=0),
+    r"which entry point\? give entry=..: axpy, rows": lambda p: p.profile([[1]]),
+    "axpy: argument a is given twice": lambda p: p.axpy(2, XS, a=1),
     r"axpy: give a tuple \(x,\), no ndarray": lambda p: p.axpy.jvp(XS, XS),
 }
 

@@ -162,7 +162,7 @@ class Distributed:
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan.
 
         Raises `ArgumentError` for wrong arguments, `ProgramError` where the program

@@ -103,7 +103,7 @@ class OverRanks:
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan. Raises `ArgumentError` for wrong arguments; an error of one
         rank must end all of them, as `python -m mpi4py` has it."""
         import numpy as np

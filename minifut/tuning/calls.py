@@ -18,9 +18,9 @@ import numpy as np
 
 from minifut.benchmarking.loaded import Loaded
 from minifut.errors import ProgramError, UsageError
-from minifut.inspection import lowered
+from minifut.inspection import lowered, meant
 from minifut.parameters.tuning import Tuned
-from minifut.program import Program
+from minifut.program import EntryPoint, Program
 from minifut.tuning.autotune import Limits
 from minifut.tuning.loaded_subject import tuner_of
 from minifut.tuning.summary import summary_table
@@ -49,13 +49,13 @@ class CallData:
 def autotune(
     program: Program,
     data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
-    entry: str = "main",
+    entry: str | EntryPoint | None = None,
     tiles: bool = False,
     runs: int = 5,
 ) -> Tuned:
     """Find the parameters with which calls with these arguments run best, and set them
     in `program.tuning`. See `Program.autotune`."""
-    point = program.entry(entry)
+    point = meant(program, entry)
     found = []
     for number, given in enumerate(data):
         if not isinstance(given, Mapping | tuple | list):
@@ -66,7 +66,7 @@ def autotune(
         named = dict(given) if isinstance(given, Mapping) else {}
         values, _ = point.bound(() if named else tuple(given), named)
         shapes = " ".join(str(np.shape(value)) for value in values)
-        found.append(CallData(entry, f"#{number} {shapes}", values))
+        found.append(CallData(point.name, f"#{number} {shapes}", values))
     if not found or runs < 1:
         raise UsageError("autotune: give the arguments of a call, and runs from 1 on")
     loaded = Loaded(Path(), program, lowered(program), None)

@@ -32,7 +32,7 @@ class LoadedEntry:
         self.__doc__ = f"{about}\n\n{function.__doc__}" if about else function.__doc__
         self._entry, self._function = entry, function
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Raises `ArgumentError` for wrong arguments, `ProgramError` when the program
         fails, `MemoryError` when the device's memory does not suffice."""
         try:
