@@ -31,6 +31,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol, overload
 
 import numpy as np
+from _typeshed import DataclassInstance
+from minifut.opencl.runtime.opaque_values import Opaque
 from minifut.values.structured import StructArray, Variant
 from numpy.typing import NDArray
 
@@ -44,7 +46,14 @@ class DeviceArray(Protocol):
     def __array__(self, dtype: Any = ..., copy: bool | None = ...) -> np.ndarray: ...
     def __len__(self) -> int: ...
     def get(self) -> np.ndarray: ...
+
+class Fields(Protocol):
+    """Values by the names of fields: a dict, a table."""
+
+    def keys(self) -> Any: ...
+    def __getitem__(self, name: Any, /) -> Any: ...
 '''
+RECORD = "Fields | DataclassInstance | np.void"
 LOADED = '''\
 class Loaded:
     """The program on a device."""
@@ -147,7 +156,7 @@ def _argument(type_: EntryType) -> str:
         case "tuple":
             return _several([_argument(part) for part in type_.parts])
         case "record":
-            return "Mapping[str, Any]"
+            return RECORD
         case "sum":
             return "Variant"
         case "array":
@@ -156,7 +165,23 @@ def _argument(type_: EntryType) -> str:
                 listed = "Sequence[" * rank + python + "]" * rank
                 return f"NDArray[{numpy}] | {listed} | DeviceArray"
             return f"{python} | {numpy}"
-    return "Any"
+        case "array_of":
+            return _array_of(type_.parts[0])
+    return "Opaque"
+
+
+def _array_of(element: EntryType) -> str:
+    """An array of what is no scalar: an array for each leaf, or a list of elements."""
+    rows = f"Sequence[{_argument(element)}]"
+    match element.kind:
+        case "array_of":
+            return f"{_argument(element)} | {rows}"
+        case "record":
+            return f"Fields | {rows} | NDArray[np.void]"
+        case "sum":
+            return f"StructArray | {rows} | NDArray[np.object_]"
+    arrays = _several(["Any"] * len(element.parts))
+    return f"StructArray | {arrays} | {rows} | NDArray[np.void]"
 
 
 def _result(type_: EntryType, array: str) -> str:
@@ -173,4 +198,4 @@ def _result(type_: EntryType, array: str) -> str:
         case "array":
             _, numpy = _scalar(type_.text.lstrip("*[]"))
             return array.format(numpy) if "[" in type_.text else numpy
-    return "Any"
+    return "Opaque"

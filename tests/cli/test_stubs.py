@@ -26,6 +26,14 @@ entry swap (p: (i32, bool)) (r: {a: i32}): ((bool, i32), {a: i32}) = ((p.1, p.0)
 entry both [n][m] (xss: [n][m]f32): ([m]f32, i64) = (xss[0], n)
 entry odd (lambda: i32): i32 = lambda
 entry kind (x: i32): i32 = x
+entry move [n] (ps: [n]{x: f32, y: f32}): [n]{x: f32, y: f32} = ps
+entry grid [n][m] (g: [n][m]{x: f32}): f32 = g[0, 0].x
+entry seconds [n] (ps: [n](f32, i32)): [n]i32 = map (.1) ps
+entry tags [n] (s: [n](#a f32 | #b)): i64 = n
+module m: { type t val start: i32 -> t val next: t -> i32 } =
+  { type t = {v: i32} def start x: t = {v = x} def next (t: t) = t.v + 1 }
+entry start (x: i32): m.t = m.start x
+entry next (t: m.t): i32 = m.next t
 """
 CALLS = {
     "loaded.dot(xs, ys)": "",
@@ -42,6 +50,23 @@ CALLS = {
     "loaded.to_device(grid).shape[0] + len(loaded.kind)": "",
     "loaded.entry('kind')(3)": "",
     "loaded.set_parameters({p.name: 1 for p in program.parameters})": "",
+    "loaded.move({'x': xs, 'y': ys}, device=True)['x']": "",
+    "loaded.move(loaded.move([{'x': 1, 'y': 2}, Point(1, 2)])).fields": "",
+    "loaded.move(np.zeros(3, [('x', 'f4'), ('y', 'f4')]))": "",
+    "loaded.grid({'x': grid})": "",
+    "loaded.grid([[{'x': 1}], [{'x': 2}]])": "",
+    "loaded.seconds((xs, [1, 2, 3]))": "",
+    "loaded.seconds([(1.5, 2), (3, 4)])": "",
+    "loaded.tags([Variant('a', 1.5), Variant('b')])": "",
+    "loaded.next(loaded.start(3))": "",
+    "loaded.move(3.5)": 'Argument 1 to "move"',
+    "loaded.move(xs)": 'Argument 1 to "move"',
+    "loaded.move([1, 2])": "List item 0",
+    "loaded.seconds([(1, 2, 3)])": "List item 0",
+    "loaded.seconds((xs, ys, xs))": 'Argument 1 to "seconds"',
+    "loaded.tags(Variant('b'))": 'Argument 1 to "tags"',
+    "loaded.tags(['b'])": "List item 0",
+    "loaded.next(3)": 'Argument 1 to "next"',
     "loaded.kind(3)": '"str" not callable',
     "loaded.to_device('abc')": 'Argument 1 to "to_device"',
     "loaded.both(grid)[0].get()": 'has no attribute "get"',
@@ -57,8 +82,14 @@ CALLS = {
     "loaded.dot(xs, zs=ys)": "Unexpected keyword argument",
 }
 PRELUDE = """\
+from dataclasses import dataclass
 import numpy as np
+from minifut import Variant
 from prog import program
+@dataclass
+class Point:
+    x: float
+    y: float
 xs = np.zeros(3, np.float32)
 ys = np.zeros(3, np.float32)
 wide = np.zeros(3, np.float64)
