@@ -26,6 +26,7 @@ from minifut.files import read_text
 from minifut.frontend.check.environment import Checking, Scope, Structure
 from minifut.frontend.check.messages import error, quote
 from minifut.ir.node import mutable
+from minifut.suggestions import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,7 +154,12 @@ class Files:
             return "paths are written without '.fut'"
         package = PACKAGE.search(path)
         if package is None:
-            return None
+            beside = Path(folder, path).parent
+            names = [found.stem for found in beside.glob("*.fut")]
+            *parents, name = path.split("/")
+            return (
+                nearest(name, names, prefix="".join(f"{p}/" for p in parents)) or None
+            )
         for levels in range(HIGHEST):
             way = "../" * levels + package[0]
             try:

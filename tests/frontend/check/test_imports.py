@@ -40,6 +40,15 @@ def test_beside_and_below(tmp_path: Path) -> None:
     assert run(tmp_path / "main.fut", "./lib/../lib/a/b") is None
 
 
+def test_a_name_that_is_misspelt_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "lib/helper.fut")
+    fault = run(tmp_path / "main.fut", "lib/helpr")
+    assert fault is not None
+    assert fault.hint == "did you mean 'lib/helper'?"
+    fault = run(tmp_path / "main.fut", "lib/unlike")
+    assert fault is not None and fault.hint is None
+
+
 def test_a_package_may_use_all_of_its_folders(tmp_path: Path) -> None:
     write(tmp_path / "p/futhark.pkg", "require {}\n")
     write(tmp_path / "p/lib/other.fut")
