@@ -6,7 +6,6 @@ its parts when it is sliced: NumPy's arrays, mapped files, arrays of zarr and HD
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -50,14 +49,14 @@ def arguments_of(
     plan: Plan, entry: EntryPoint, given: tuple[Any, ...], named: Mapping[str, Any]
 ) -> Arguments:
     """The arguments of a call. Raises `ArgumentError`."""
-    try:
-        bound = inspect.signature(entry).bind(*given, **named)
-    except TypeError as error:
-        raise ArgumentError(f"{entry.name}: {error}") from None
+    values, options = entry.bound(given, dict(named))
+    if options:
+        where = "arrays that have the size stay on the cluster"
+        raise ArgumentError(f"{entry.name}: {', '.join(options)} is no option: {where}")
     cut: dict[str, Any] = {}
     whole: dict[str, tuple[Any, ValueType]] = {}
     places: dict[str, tuple[str, tuple[int, ...]]] = {}
-    leaves = _leaves(entry, bound.args)
+    leaves = _leaves(entry, values)
     for name, (value, path, type_) in zip(plan.inputs, leaves, strict=True):
         places[name] = path, tuple(np.shape(value))
         if name in plan.axes:

@@ -14,6 +14,7 @@ import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from inspect import Signature, signature
 from typing import Any
 
 import dask
@@ -158,6 +159,10 @@ class Distributed:
     plan: Plan
     entry: EntryPoint
     chunk_bytes: int = CHUNK_BYTES
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.entry)
 
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"

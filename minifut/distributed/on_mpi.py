@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from inspect import Signature, signature
 from typing import Any
 
 from minifut.distributed.arguments import (
@@ -99,6 +100,10 @@ class OverRanks:
     entry: EntryPoint
     comm: Any
     chunk_bytes: int = CHUNK_BYTES
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.entry)
 
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"

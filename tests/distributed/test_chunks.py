@@ -3,6 +3,7 @@ give on the whole."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -113,3 +114,15 @@ def test_fields_of_other_lengths_are_refused(records: minifut.Program) -> None:
     message = r"ps\.y: dimension 0 must be 103 \(n, from argument ps\.x\), got 102"
     with pytest.raises(minifut.ArgumentError, match=message):
         distribute(records.centre)({"x": FLOATS, "y": INTS[1:]})
+
+
+def test_calls_are_those_of_the_entry_point(records: minifut.Program) -> None:
+    centre = distribute(records.centre)
+    assert inspect.signature(centre) == inspect.signature(records.centre)
+    for named, message in (
+        ({}, "1 argument expected .* without a value: ps"),
+        ({"sp": INTS}, "there is no parameter 'sp'; did you mean 'ps'"),
+        ({"ps": {"x": FLOATS, "y": INTS}, "device": True}, "device is no option"),
+    ):
+        with pytest.raises(minifut.ArgumentError, match=f"centre: {message}"):
+            centre(**named)
