@@ -124,6 +124,9 @@ def _compiled(
 
     if not isinstance(params, Mapping | None):
         raise UsageError(f"params is a dict of numbers by parameters, got {params!r}")
+    if not isinstance(device, str | None):
+        how = "words of its description, or '#0' as minifut devices numbers it"
+        raise UsageError(f"device is a text: {how}; got {device!r}")
     options = stages.Options(
         backend, schedule, device, dict(params or {}), max_memory=max_memory
     )

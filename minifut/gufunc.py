@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from minifut.errors import ArgumentError, CompileError, Source, UsageError
+from minifut.errors import ArgumentError, CompileError, Source, UsageError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,8 +192,8 @@ class Gufunc:
         except (NoView, ValueError, OverflowError) as error:
             raise ArgumentError(f"{where}: {error}") from None
         if array.ndim < len(shape):
-            expected = f"{parameter.sized_text} has {len(shape)} dimensions"
-            raise ArgumentError(f"{where}: {expected}, {array.ndim} were given")
+            expected = f"{parameter.sized_text} has {counted(len(shape), 'dimension')}"
+            raise ArgumentError(f"{where}: {expected}, the argument has {array.ndim}")
         return array
 
 

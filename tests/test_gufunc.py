@@ -100,7 +100,7 @@ def test_an_empty_loop(program: minifut.Program) -> None:
     ("arguments", "message"),
     [
         ((XS,), "2 arguments expected"),
-        ((XS[0, 0, 0], CS), "xs: .n..d.f32 has 2 dimensions, 1 were given"),
+        ((XS[0, 0, 0], CS), "xs: .n..d.f32 has 2 dimensions, the argument has 1"),
         ((XS, CS[:2]), "shape mismatch"),
         (
             (XS, CS[..., :1]),

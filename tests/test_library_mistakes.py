@@ -23,10 +23,34 @@ def on_device() -> minifut.Program:
     return minifut.compile(SOURCE)
 
 
+class Tracer:
+    """As JAX has while it traces a function."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        raise TypeError("called on a traced array")
+
+
+class Tensor:
+    """As PyTorch has for parameters that are fitted."""
+
+    def __array__(self, dtype: object = None, copy: object = None) -> np.ndarray:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad.")
+
+
+Tensor.__module__ = "torch"
+
 MISTAKES = {
+    r"traced array; inside .* minifut\.jax\.function\(": lambda p: p.rows(Tracer()),
+    r"requires grad\. Gradients .* minifut\.torch\.function\(": lambda p: p.rows(
+        Tensor()
+    ),
     r"params is a dict of numbers by parameters, got \[1\]": lambda p: minifut.compile(
         SOURCE,
         params=[1],  # type: ignore[arg-type]
+    ),
+    "device is a text: words .* '#0' .*; got 7": lambda p: minifut.compile(
+        SOURCE,
+        device=7,  # type: ignore[arg-type]
     ),
     "there is no entry point '0'": lambda p: p[0],
     "there is no entry point 'axpi'; did you mean 'axpy'": lambda p: p["axpi"],

@@ -38,6 +38,10 @@ def numpy_view(value: Any) -> np.ndarray:
         reason = str(error).partition("\n")[0]
         if is_tensor(value) and "unsupported ScalarType" in reason:
             reason += "; use .to(torch.float32)"
+        elif is_tensor(value) and "requires grad" in reason:
+            reason += " Gradients pass through minifut.torch.function(entry)."
+        elif any(kind.__name__ == "Tracer" for kind in type(value).__mro__):
+            reason += "; inside of jit, grad or vmap use minifut.jax.function(entry)"
         raise NoView(f"{type(value).__name__} gives no array: {reason}") from None
 
 
