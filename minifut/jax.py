@@ -62,6 +62,9 @@ class _Function:
         self.__name__, self.__doc__ = entry.name, entry.__doc__
         self.__signature__ = vars(entry)["__signature__"]
 
+    def __repr__(self) -> str:
+        return f"<{self.entry.signature_text()} of JAX>"
+
     def __reduce__(self) -> tuple[Any, ...]:
         return _Function, (self.entry,)
 

@@ -71,8 +71,13 @@ def test_scalars_by_the_names_of_parameters(monkeypatch: pytest.MonkeyPatch) -> 
     assert seen == [(1, 500), (0.5, 1)]
 
 
-def test_a_size_that_is_guessed_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    program = minifut.compile(SOURCE, backend="interpreter")
+@pytest.mark.parametrize(
+    "backend", ["interpreter", pytest.param("opencl", marks=pytest.mark.device)]
+)
+def test_a_size_that_is_guessed_is_told(
+    caplog: pytest.LogCaptureFixture, backend: str
+) -> None:
+    program = minifut.compile(SOURCE, backend=backend)
     program.warm_up("powers", n=3, x=0.5, k=4)
     program.warm_up("rows", n=3, m=4)  # k is no size there
     assert not caplog.messages

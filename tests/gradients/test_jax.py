@@ -141,6 +141,8 @@ def test_only_entry_points_become_functions(program: minifut.Program) -> None:
         minifut.jax.function(program.scaled)(jnp.ones(3), 1, device=True)
     signature = inspect.signature(minifut.jax.function(program.scaled))
     assert list(signature.parameters) == ["x", "s"]
+    shown = repr(minifut.jax.function(program.scaled))
+    assert shown.startswith("<scaled (x: [n]") and shown.endswith("of JAX>")
 
 
 @pytest.mark.parametrize("second", [jax.grad, jax.jacfwd])
