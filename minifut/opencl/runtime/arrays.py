@@ -86,8 +86,6 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
         array.queue.finish()  # what the user enqueued, maybe elsewhere
     if made is not None and not consumed and made.pool is session.pool:
         return Block(made.buffer, array.nbytes, made.host)
-    if not array.flags.c_contiguous:
-        raise UsageError("a pyopencl array must be contiguous; use .copy()")
     nbytes = array.nbytes
     if array.base_data is None or nbytes == 0:
         return session.pool.allocate(0)
@@ -95,12 +93,32 @@ def block_of_device_array(session: Session, array: Any, consumed: bool) -> Block
         raise UsageError(
             "a pyopencl array of another context; make it with `prog.to_device(x)`"
         )
+    if not array.flags.c_contiguous:
+        return session.upload(elements(session, array))
     source = Block(array.base_data, nbytes)
     if array.offset == 0 and not consumed:
         return source
     block = session.pool.allocate(nbytes)
     session.copy(block, 0, source, array.offset, nbytes)
     return block
+
+
+def elements(session: Session, array: Any) -> np.ndarray:
+    """The elements of a pyopencl array of any strides (`d.T`, `d[::-2]`) as a row-major
+    array of NumPy: the memory that they span is read."""
+    if 0 in array.shape:
+        return np.empty(array.shape, array.dtype)
+    pairs = zip(array.shape, array.strides, strict=True)
+    spans = [(length - 1) * stride for length, stride in pairs]
+    first = array.offset + sum(span for span in spans if span < 0)
+    last = array.offset + sum(span for span in spans if span > 0)
+    memory = np.empty(last - first + array.dtype.itemsize, BYTES)
+    queue, data = array.queue or session.queue, array.base_data
+    session.cl.enqueue_copy(
+        queue, memory, data, src_offset=first, wait_for=list(array.events)
+    )
+    form = array.shape, array.dtype, memory, array.offset - first, array.strides
+    return np.asarray(NDARRAY(*form), order="C")
 
 
 def block_in_place(array: Any, pool: Any, dtype: np.dtype, rank: int) -> Block | None:
@@ -313,8 +331,10 @@ def class_of_device_arrays(session: Session) -> Any:
             block, view = self.minifut_block, self.minifut_view
             if view is not None and not (arguments or options):
                 return copied(session, view)
-            if arguments or options or self.events or block is None:
+            if arguments or options:
                 return super().get(*arguments, **options)
+            if self.events or block is None:
+                return elements(session, self)
             if self.queue is not None:
                 self.queue.finish()
             array = np.empty(self.shape, self.dtype)

@@ -161,11 +161,9 @@ def test_arrays_of_the_device_are_plain(monkeypatch: pytest.MonkeyPatch) -> None
     twice += 1
     assert np.asarray(twice).tolist() == (2 * XS + 1).tolist()
     assert prog.twice(twice).tolist() == (4 * XS + 2).tolist()
-    for part in (twice[1:], twice.reshape(2, 3), prog.twice(twice)):
+    for part in (twice[1:], twice[::2], twice.reshape(2, 3), prog.twice(twice)):
         wanted, found = (outcome(prog.twice, (x,)) for x in (np.asarray(part), part))
         assert wanted == found
-    with pytest.raises(MinifutError, match="contiguous"):
-        prog.twice(twice[::2])
     with pytest.raises(MinifutError, match="expected"):
         prog.twice(prog.to_device(A))
 
