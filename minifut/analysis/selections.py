@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from minifut.ir.core import Atom, Body, Constant, Copy, Exp, If, Lambda, ScalarOp
 from minifut.ir.node import immutable
+from minifut.ir.scalars import known_truth
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
@@ -176,20 +177,8 @@ def _values(
 def _computed(
     name: str, values: Sequence[KnownOutcome], outcomes: Outcomes
 ) -> KnownOutcome:
-    match name, values:
-        case "and", _ if False in values:
-            return False
-        case "or", _ if True in values:
-            return True
-        case "and" | "or", (bool(), bool()):
-            return name == "and"
-        case "not", (bool(holds),):
-            return not holds
-        case "xor" | "ne", (bool(left), bool(right)):
-            return left != right
-        case "eq", (bool(left), bool(right)):
-            return left == right
-        case _, ((number, left), (other, right)) if number == other:
+    match values:
+        case ((number, left), (other, right)) if number == other:
             if name not in COMPARISONS and name not in EXTREMES:
                 return None
             outcome = 0
@@ -199,4 +188,4 @@ def _computed(
                 return COMPARISONS[name](outcome)
             first = outcome >= 0 if name == "max" else outcome <= 0
             return number, left if first else right
-    return None
+    return known_truth(name, values)

@@ -22,6 +22,7 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import cache
 
 from minifut.ir.node import immutable, replace
@@ -150,6 +151,25 @@ def identities(operator: Operator) -> Identities:
         left_absorbing=number(laws.left_absorbing),
         right_absorbing=number(laws.right_absorbing),
     )
+
+
+def known_truth(name: str, values: Sequence[object]) -> bool | None:
+    """What an operator on truths gives, of which those are known that are a bool; None
+    if it is not known."""
+    match name, values:
+        case "and", _ if any(value is False for value in values):
+            return False
+        case "or", _ if any(value is True for value in values):
+            return True
+        case "and" | "or", (bool(), bool()):
+            return name == "and"
+        case "not", (bool(holds),):
+            return not holds
+        case "xor" | "ne", (bool(left), bool(right)):
+            return left != right
+        case "eq", (bool(left), bool(right)):
+            return left == right
+    return None
 
 
 @cache

@@ -20,6 +20,7 @@ from typing import TypeAlias
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
+from minifut.ir.scalars import known_truth
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -154,16 +155,8 @@ def _value(
 
 
 def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Followed:
-    match name, values:
-        case "and", _ if False in values:
-            return False
-        case "or", _ if True in values:
-            return True
-        case "and" | "or", [bool(), bool()]:
-            return name == "and"
-        case "not", [bool() as holds]:
-            return not holds
-        case _, [(str() as kind, left), (str() as other, right)] if (
+    match values:
+        case [(str() as kind, left), (str() as other, right)] if (
             name in COMPARISONS and kind == other and left != right
         ):
             # an element comes after those that were kept
@@ -171,4 +164,4 @@ def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Fol
             if found is None:
                 return name == "ne"
             return bool(COMPARISONS[name](found if left else -found, 0))
-    return None
+    return known_truth(name, values)
