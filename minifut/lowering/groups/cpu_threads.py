@@ -70,45 +70,32 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     bind_results(k, stm.pattern, outputs)
 
 
-def lower_segred(k: KernelBuilder, stm: Stm, exp: kernels.SegRed) -> None:
-    """Segment after segment."""
+def lower_fold(
+    k: KernelBuilder, stm: Stm, exp: kernels.SegRed | kernels.SegScan
+) -> None:
+    """Segment after segment; a scan stores the accumulators after each point."""
+    scans = isinstance(exp, kernels.SegScan)
     accumulators = Accumulators(k, exp.operators)
     count = len(accumulators.all_places)
     segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
     length = k.size(exp.space.sizes[-1])
-    reduced = [k.fresh(bound) for bound in stm.pattern[:count] if segments]
+    folded = [k.fresh(bound) for bound in stm.pattern[:count] if segments or scans]
     mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
 
     def visit(segment: tuple[Size, ...]) -> None:
         accumulators.reset()
         with k.loop("i", length) as i:
             at = (*segment, Size.of(i.name))
-            accumulators.combine(operands(k, exp, at, mapped), reassociate=True)
-        if segments:
-            accumulators.save(reduced, segment)
+            values = operands(k, exp, at, mapped)
+            accumulators.combine(values, reassociate=not scans)
+            if scans:
+                accumulators.save(folded, at)
+        if segments and not scans:
+            accumulators.save(folded, segment)
 
     k.each(segments, visit)
-    results: list[LoweredValue] = [*(reduced or accumulators.all_places), *mapped]
+    results: list[LoweredValue] = [*(folded or accumulators.all_places), *mapped]
     bind_results(k, stm.pattern, results)
-
-
-def lower_segscan(k: KernelBuilder, stm: Stm, exp: kernels.SegScan) -> None:
-    """Segment after segment, with the accumulators stored after each point."""
-    accumulators = Accumulators(k, exp.operators)
-    count = len(accumulators.all_places)
-    segments = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
-    length = k.size(exp.space.sizes[-1])
-    outputs = [k.fresh(bound) for bound in stm.pattern]
-
-    def visit(segment: tuple[Size, ...]) -> None:
-        accumulators.reset()
-        with k.loop("i", length) as i:
-            at = (*segment, Size.of(i.name))
-            accumulators.combine(operands(k, exp, at, outputs[count:]))
-            accumulators.save(outputs[:count], at)
-
-    k.each(segments, visit)
-    bind_results(k, stm.pattern, outputs)
 
 
 def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
@@ -186,8 +173,8 @@ def bind_results(
 RULES: dict[type, Callable[..., None]] = {
     **thread_code.RULES,
     kernels.SegMap: lower_segmap,
-    kernels.SegRed: lower_segred,
-    kernels.SegScan: lower_segscan,
+    kernels.SegRed: lower_fold,
+    kernels.SegScan: lower_fold,
     kernels.SegHist: lower_seghist,
     kernels.CollectiveCopy: copy_collectively,
     core.Index: lower_index,
