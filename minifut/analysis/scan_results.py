@@ -14,6 +14,7 @@ from minifut.ir.builder import i64
 from minifut.ir.core import Atom, Constant, DimSlice, Index, Stm
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
@@ -36,7 +37,7 @@ def scan_results(
             else:
                 del found[name]
         if isinstance(exp, SegScan):
-            scanned = statement.pattern[: sum(len(o.neutral) for o in exp.operators)]
+            scanned = statement.pattern[: operand_count(exp.operators)]
             types |= {p.name: p.type for p in scanned}
             found |= dict.fromkeys(p.name for p in scanned)
     return {name: slice_ for name, slice_ in found.items() if name not in results}

@@ -35,7 +35,7 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, Copy, If, Lambda, Loop, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, used_names
 from minifut.ir.types import I64, row_type
 from minifut.names import Name, NameSource
@@ -189,7 +189,7 @@ class Scheduler:
         """The chunk's own scan, its last element, and the same combined with
         the total before the chunk."""
         check_elementwise(exp.function, self.chunked)
-        count = sum(len(scan.neutral) for scan in exp.scans)
+        count = operand_count(exp.scans)
         scanned = statement.pattern[:count]
         own = tuple(Param(self.names.like(p.name), p.type) for p in scanned)
         pattern = (*own, *statement.pattern[count:])

@@ -11,7 +11,7 @@ and `scanomap` are the constructors with the usual names.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
 from minifut.ir.core import Atom, Lambda, Stm
@@ -150,6 +150,18 @@ class HistOp:
     destinations: tuple[Name, ...]
     neutral: tuple[Atom, ...]
     operator: Lambda
+
+
+class Combining(Protocol):
+    """An operator of a reduction or scan."""
+
+    @property
+    def neutral(self) -> tuple[Atom, ...]: ...
+
+
+def operand_count(operators: Iterable[Combining]) -> int:
+    """How many values operators combine."""
+    return sum(len(operator.neutral) for operator in operators)
 
 
 class Histogram(Protocol):

@@ -17,6 +17,7 @@ from minifut.errors import InternalError
 from minifut.ir import accumulators, core, derivatives, kernels, soacs
 from minifut.ir.scope import array_type, type_of_atom
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import size_names, substitute
 from minifut.ir.types import BOOL, I64, ArrayType, Type, array_of, element_of
 from minifut.names import Name
@@ -217,7 +218,7 @@ def _segmap(exp: kernels.SegMap, scope: Types) -> tuple[Type, ...]:
 
 def _segred(exp: kernels.SegRed, scope: Types) -> tuple[Type, ...]:
     sizes = exp.space.sizes
-    reduced = sum(len(operator.neutral) for operator in exp.operators)
+    reduced = operand_count(exp.operators)
     return (
         *[array_of(type_, sizes[:-1]) for type_ in exp.types[:reduced]],
         *_mapped(exp, reduced, scope),
@@ -225,7 +226,7 @@ def _segred(exp: kernels.SegRed, scope: Types) -> tuple[Type, ...]:
 
 
 def _segscan(exp: kernels.SegScan, scope: Types) -> tuple[Type, ...]:
-    scanned = sum(len(operator.neutral) for operator in exp.operators)
+    scanned = operand_count(exp.operators)
     return (
         *[array_of(type_, exp.space.sizes) for type_ in exp.types[:scanned]],
         *_mapped(exp, scanned, scope),

@@ -6,6 +6,7 @@ from typing import Any
 
 from minifut.ir import kernels
 from minifut.ir.sizes import ONE
+from minifut.ir.soacs import operand_count
 from minifut.ir.types import BOOL, I64, Type, array_of, element_of
 from minifut.ir.verify import Verifier, require
 from minifut.ir.verify_operands import check_atom, check_bins, check_fold, check_slice
@@ -19,7 +20,7 @@ def segmented(v: Verifier, exp: Any) -> None:
     of a scan that it reads."""
     if isinstance(exp, kernels.SegMap) and exp.scan is not None:
         segmented(v, exp.scan)
-        scanned = sum(len(operator.neutral) for operator in exp.scan.operators)
+        scanned = operand_count(exp.scan.operators)
         wanted = (*exp.scan.types, *exp.scan.types[:scanned])
         v.same_types(wanted, [p.type for p in exp.seen], "the map sees")
         preceding = wanted[:scanned] if exp.before else ()

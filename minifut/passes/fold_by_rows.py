@@ -18,7 +18,7 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import DimSlice, Exp, Index, Rearrange, Reshape, Stm
 from minifut.ir.scope import array_type, scope_of
 from minifut.ir.sizes import Size, product
-from minifut.ir.soacs import Screma, redomap
+from minifut.ir.soacs import Screma, operand_count, redomap
 from minifut.ir.traverse import rename
 from minifut.ir.types import AccType, row_type
 from minifut.names import Name
@@ -70,7 +70,7 @@ def nest_fold(
     exp = statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
         return None
-    combined = sum(len(reduce.neutral) for reduce in exp.reduces)
+    combined = operand_count(exp.reduces)
     if combined != len(exp.function.results):
         return REFUSED
     if any(isinstance(p.type, AccType) for p in exp.function.parameters):

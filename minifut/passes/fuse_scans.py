@@ -34,6 +34,7 @@ from minifut.ir.kernels import GRID, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import (
     atom_size,
     contains,
@@ -270,7 +271,7 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
 
 def _feeds(fold: Stm, statements: Sequence[Stm]) -> bool:
     """Whether the results of a fold, not what it maps, lead to another one's."""
-    count = sum(len(o.neutral) for o in getattr(fold.exp, "operators", ()))
+    count = operand_count(getattr(fold.exp, "operators", ()))
     folded = replace(fold, pattern=fold.pattern[:count])
     return any(
         isinstance(s.exp, ScanOrReduction) for s in tainted_by([folded], statements)

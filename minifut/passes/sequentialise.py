@@ -55,7 +55,14 @@ from minifut.ir.kernels import (
 from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, bins_and_values
+from minifut.ir.soacs import (
+    SOAC_EXPRESSIONS,
+    Hist,
+    Scatter,
+    Screma,
+    bins_and_values,
+    operand_count,
+)
 from minifut.ir.traverse import contains, map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
@@ -254,8 +261,8 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
     pattern = iter(statement.pattern)
     operators = [(scan.operator, scan.neutral) for scan in soac.scans]
     operators += [(reduce.operator, reduce.neutral) for reduce in soac.reduces]
-    scanned = sum(len(scan.neutral) for scan in soac.scans)
-    combined = sum(len(neutral) for _, neutral in operators)
+    scanned = operand_count(soac.scans)
+    combined = operand_count(soac.folds)
     outputs = [next(pattern) for _ in range(scanned)]
     neutrals = [atom for _, neutral in operators for atom in neutral]
     types = [t for operator, _ in operators for t in operator.results]

@@ -36,7 +36,7 @@ from minifut.ir.core import (
     ScalarOp,
     Stm,
 )
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, rename, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
@@ -184,7 +184,7 @@ def is_short_fold(exp: Screma, most: int) -> bool:
     """Whether it folds so few points by scalar code, and gives nothing else."""
     width = exp.width.as_constant
     functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
-    folded = sum(len(reduce.neutral) for reduce in exp.reduces)
+    folded = operand_count(exp.reduces)
     return (
         width is not None
         and width <= most

@@ -49,7 +49,7 @@ from minifut.ir.core import (
 )
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children, rename, walk
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
@@ -206,7 +206,7 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return NOT_SHORT
     width = exp.width.as_constant
     assert width is not None
-    folded = sum(len(reduce.neutral) for reduce in exp.reduces)
+    folded = operand_count(exp.reduces)
     is_fold = folded == len(exp.function.results)
     if not (is_fold or _reads_literal(exp, context)):
         return NOT_SHORT

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from minifut.ir.core import Stm
 from minifut.ir.kernels import SegRed, SegScan
 from minifut.ir.sizes import Size, product
+from minifut.ir.soacs import operand_count
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group
@@ -50,7 +51,7 @@ def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     else:
         _one_segment_per_thread(k, stm, exp)
         return
-    count, has_segments = _operands(exp), len(exp.space.sizes) > 1
+    count, has_segments = operand_count(exp.operators), len(exp.space.sizes) > 1
     results = [k.fresh(bound) for bound in stm.pattern[:count] if has_segments]
     mapped = [k.fresh(bound) for bound in stm.pattern[count:]]
     with _segment_lanes(k, exp, mapped) as (lanes, at, point):
@@ -69,7 +70,7 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
     if not all(map(works_on_scalars, exp.operators)):
         _one_segment_per_thread(k, stm, exp)
         return
-    count = _operands(exp)
+    count = operand_count(exp.operators)
     made = [k.fresh(bound) for bound in stm.pattern]
     results, mapped = made[:count], made[count:]
     with _segment_lanes(k, exp, mapped) as (lanes, at, point):
@@ -94,16 +95,12 @@ def _segment_lanes(
 ) -> Iterator[tuple[LaneGroup, tuple[kc.Expression, ...], Element]]:
     """The lanes of each segment, its indices, and its elements; what else these give
     goes to arrays."""
-    types = [element_of(type_) for type_ in exp.types[: _operands(exp)]]
+    types = [element_of(type_) for type_ in exp.types[: operand_count(exp.operators)]]
     *outer, length = map(k.resolve, exp.space.sizes)
     with k.cooperative_region(), tasks(k, tuple(outer), length) as task:
         at = bind_segment(k, exp.space, task.segment)
         lanes = lane_group(k, exp.operators, types, task, k.group)
         yield lanes, at, body_at(k, exp, at, mapped)
-
-
-def _operands(exp: SegRed | SegScan) -> int:
-    return sum(len(operator.neutral) for operator in exp.operators)
 
 
 def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
@@ -169,7 +166,7 @@ def _reduce_consecutive(lanes: LaneGroup, point: Element) -> ElementValues:
 
 def _one_segment_per_thread(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:
     """A thread reduces or scans a segment from its first element to its last."""
-    count = _operands(exp)
+    count = operand_count(exp.operators)
     scans = isinstance(exp, SegScan)
     outer = tuple(k.resolve(size) for size in exp.space.sizes[:-1])
     whole = tuple(k.resolve(size) for size in exp.space.sizes)

@@ -14,6 +14,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Index, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.types import I64, array_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.host.builder import HostBuilder
@@ -52,7 +53,7 @@ def split_body(host: HostBuilder, statement: Stm, operation: Any) -> tuple[Stm, 
     space, body = operation.space, operation.body
     count = len(body.result)
     if not isinstance(operation, kernels.SegHist):
-        count = sum(len(operator.neutral) for operator in operation.operators)
+        count = operand_count(operation.operators)
     operands: list[Param] = []
     reads: list[Stm] = []
     indices = tuple(host.names.like(name) for name in space.indices)

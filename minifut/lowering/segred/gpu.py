@@ -23,6 +23,7 @@ from minifut.ir.core import Index, Param, ScalarOp, SizeExp
 from minifut.ir.kernels import KernelBody, Returns, SegRed, SegScan
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, minimum
+from minifut.ir.soacs import operand_count
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import Element, LaneGroup, lane_group, tiles
@@ -69,7 +70,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
     else:
         segred_cpu.lower(host, pattern, operation)
         return
-    count = sum(len(op.neutral) for op in operation.operators)
+    count = operand_count(operation.operators)
     types = [element_of(t) for t in operation.types[:count]]
     group = fold_group(host, types, per_item)
     segments, length = count_segments(host, operation.space)
@@ -211,7 +212,7 @@ def allocate_mapped(
     host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed | SegScan
 ) -> list[Array]:
     """Memory for the results of the body besides the operands."""
-    count = sum(len(op.neutral) for op in operation.operators)
+    count = operand_count(operation.operators)
     return [
         host.allocate_result(p, element_of(p.type), host.shape(p.type))
         for p in pattern[count:]
@@ -272,7 +273,7 @@ def body_at(
     mapped: list[Array],
 ) -> Element:
     """The body as a function of the innermost index."""
-    count = sum(len(op.neutral) for op in operation.operators)
+    count = operand_count(operation.operators)
 
     def point(at: kc.Expression) -> ElementValues:
         index = k.bind_index(operation.space.indices[-1], at)

@@ -29,6 +29,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
@@ -87,7 +88,7 @@ class BodyNames:
     @property
     def scanned(self) -> int:
         """How many values are scanned."""
-        return sum(len(o.neutral) for o in self.scan.operators)
+        return operand_count(self.scan.operators)
 
     def collect(self) -> None:
         """Enter the names of both bodies."""

@@ -22,6 +22,7 @@ from dataclasses import replace
 from minifut.ir.core import Param
 from minifut.ir.kernels import SegScan
 from minifut.ir.sizes import ONE, minimum
+from minifut.ir.soacs import operand_count
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.gpu.lane_groups import LaneGroup, StagedTile, lane_group, tiles
@@ -52,7 +53,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     if not all(map(works_on_scalars, operation.operators)):
         segscan_cpu.lower(host, pattern, operation)
         return
-    count = sum(len(op.neutral) for op in operation.operators)
+    count = operand_count(operation.operators)
     types = [element_of(t) for t in operation.types[:count]]
     group = fold_group(host, types, 3)
     segments, length = count_segments(host, operation.space)

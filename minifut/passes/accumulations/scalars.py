@@ -24,7 +24,7 @@ from minifut.ir.core import Atom, Copy, Exp, Lambda, Param, Stm
 from minifut.ir.node import divided, replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Hist, HistOp, Reduce, Scan, Screma, map_
+from minifut.ir.soacs import Hist, HistOp, Reduce, Scan, Screma, map_, operand_count
 from minifut.ir.traverse import rename
 from minifut.ir.types import ArrayType, Type, array_of, element_of, row_type, shape_of
 from minifut.names import Name
@@ -91,7 +91,7 @@ def combine_scalars(statement: Stm, context: StatementContext) -> Outcome:
         bins = sum(len(op.shape) for op in exp.operators)
         exp = replace(exp, operators=tuple(made))
     else:
-        scanned = sum(len(scan.neutral) for scan in exp.scans)
+        scanned = operand_count(exp.scans)
         outer = [(exp.width,)] * scanned + outer[scanned:]
         scans, reduces = divided(made, (len(exp.scans), len(exp.reduces)))
         exp = replace(exp, scans=scans, reduces=reduces)

@@ -66,7 +66,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import bound_names, free_names, walk
 from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name
@@ -159,7 +159,7 @@ def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     for exp in made:
         if isinstance(exp, SegRed):
             *around, _ = exp.space.sizes
-            if len(exp.body.result) != _folded(exp) or shares_rows(exp):
+            if len(exp.body.result) != operand_count(exp.operators) or shares_rows(exp):
                 return points
         elif isinstance(exp, SegMap):
             around = list(exp.space.sizes)
@@ -268,7 +268,7 @@ def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     elements of one, or next to what the segment before reads, as in windows, so that
     lanes may be segments."""
     body, (*outer, reduced) = kernel.body, kernel.space.indices
-    if not outer or len(body.result) != _folded(kernel):
+    if not outer or len(body.result) != operand_count(kernel.operators):
         return False
     positions = _Positions(kernel, iotas)
     for statement, found in _with_indices(kernel):
@@ -358,8 +358,3 @@ def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:
         found = set().union(*(depends.get(name, ()) for name in names))
         depends |= {parameter.name: found for parameter in statement.pattern}
         yield statement, found
-
-
-def _folded(kernel: SegRed) -> int:
-    """How many of the results of points are folded."""
-    return sum(len(operator.neutral) for operator in kernel.operators)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from minifut.ir.core import Body, Index, Lambda, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Screma, map_
+from minifut.ir.soacs import Screma, map_, operand_count
 from minifut.ir.types import array_of
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import any_exploitable, is_regular
@@ -72,8 +72,7 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     if not any_exploitable(function.body.statements, varying):
         return NOTHING_INSIDE
     build = context.build
-    count = sum(len(scan.neutral) for scan in exp.scans)
-    count += sum(len(reduce.neutral) for reduce in exp.reduces)
+    count = operand_count(exp.folds)
     made = tuple(
         Param(build.names.fresh("mapped"), array_of(type_, (exp.width,)))
         for type_ in function.results[:count]

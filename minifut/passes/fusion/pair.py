@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from minifut.ir.core import If, Lambda, Loop, Match, Stm
 from minifut.ir.scope import Scope
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, operand_count, soac_of
 from minifut.ir.traverse import contains, walk
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
@@ -44,8 +44,8 @@ def parts(
     exp: Screma, values: tuple[T, ...]
 ) -> tuple[tuple[T, ...], tuple[T, ...], tuple[T, ...]]:
     """What belongs to the scans, to the reductions, and to the map alone."""
-    scanned = sum(len(scan.neutral) for scan in exp.scans)
-    reduced = scanned + sum(len(reduce.neutral) for reduce in exp.reduces)
+    scanned = operand_count(exp.scans)
+    reduced = scanned + operand_count(exp.reduces)
     return values[:scanned], values[scanned:reduced], values[reduced:]
 
 

@@ -20,6 +20,7 @@ from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
 from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import children, own_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.names import Name
@@ -315,7 +316,7 @@ class _Reader:
         indices = kernel.space.indices
         segments = 0
         if isinstance(kernel, kernels.SegRed):
-            segments = sum(len(op.neutral) for op in kernel.operators)
+            segments = operand_count(kernel.operators)
         elif isinstance(kernel, kernels.SegHist):
             return
         at = [Place(frozenset({index})) for index in indices]

@@ -29,7 +29,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import replace, same_or
-from minifut.ir.soacs import Screma
+from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import (
     contains,
     map_children,
@@ -149,7 +149,7 @@ def _only(body: Body, wanted: list[bool]) -> Body:
 
 def _fewer_mapped(statement: Stm, exp: Screma, used: list[bool]) -> Stm:
     """Mapped results one by one, reductions whole; at least one result stays."""
-    scanned = sum(len(scan.neutral) for scan in exp.scans)
+    scanned = operand_count(exp.scans)
     wanted = [True] * scanned
     reduces = []
     for reduce in exp.reduces:

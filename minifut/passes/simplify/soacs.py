@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from minifut.ir.core import Atom, Constant, Copy, Exp, Lambda, Replicate, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.soacs import Hist, Scatter, Screma, operand_count
 from minifut.ir.traverse import substitute, used_names
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
@@ -103,8 +103,7 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     bound = set(inputs)
     for inner in function.body.statements:
         bound.update(p.name for p in inner.pattern)
-    combined = sum(len(s.neutral) for s in exp.scans)
-    combined += sum(len(r.neutral) for r in exp.reduces)
+    combined = operand_count(exp.folds)
     known: dict[int, Exp] = {}
     computed: dict[Atom, int] = {}
     again: dict[int, Exp] = {}

@@ -15,7 +15,7 @@ from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.core import Atom, Copy, Exp, Index, Param, Stm
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Reduce, Screma
+from minifut.ir.soacs import Reduce, Screma, operand_count
 from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.positions import is_zero_based_iota
@@ -42,7 +42,7 @@ class NestLevel:
     @property
     def reduced(self) -> int:
         """How many results, the first ones, are reduced."""
-        return _results_of(self.reduces)
+        return operand_count(self.reduces)
 
     def elements(self, iotas: frozenset[Name]) -> tuple[Stm, ...]:
         """What the parameters are at the position `index`."""
@@ -99,7 +99,7 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         deeper = (
             inner is not None
             and len(levels) + 1 < DEEPEST
-            and _results_of(exp.reduces) <= _results_of(inner.reduces)
+            and operand_count(exp.reduces) <= operand_count(inner.reduces)
         )
         kept = statements[:-1] if deeper else statements
         made = NestLevel(
@@ -117,10 +117,6 @@ def find_nest(exp: Exp, facts: Facts, names: NameSource) -> ScalarNest | None:
         result = function.body.result
         return ScalarNest(tuple(levels), result, types, frozenset(iotas))
     return None
-
-
-def _results_of(reduces: tuple[Reduce, ...]) -> int:
-    return sum(len(each.neutral) for each in reduces)
 
 
 def _inner_map(statements: tuple[Stm, ...], result: tuple[Atom, ...]) -> Screma | None:

@@ -21,7 +21,7 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Reduce, Screma, redomap
+from minifut.ir.soacs import Reduce, Screma, operand_count, redomap
 from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
 from minifut.names import Name
@@ -260,7 +260,7 @@ class _Terms:
 
     def map(self, build: Builder, pattern: tuple[Param, ...], exp: Screma) -> None:
         """A map over accumulators is one with sums."""
-        function, folds = exp.function, sum(len(f.neutral) for f in exp.folds)
+        function, folds = exp.function, operand_count(exp.folds)
         arrays: list[Name] = []
         parameters: list[Param] = []
         for parameter, array in zip(function.parameters, exp.arrays, strict=True):
