@@ -44,9 +44,11 @@ class KeptExtreme:
     the last, of equal ones."""
 
     best: kc.Variable
-    key: kc.Expression
+    key: kc.Variable
     greatest: bool
     first: bool
+    element: tuple[kc.Statement, ...]
+    """what declares the key of an element"""
 
 
 def kept_extreme(loop: kc.For) -> KeptExtreme | None:
@@ -63,15 +65,18 @@ def kept_extreme(loop: kc.For) -> KeptExtreme | None:
     key = _key(nodes, best)
     if key is None:
         return None
+    element = _element(body, key)
+    if element is None:
+        return None
     results = [_kept(loop, best, place, key, outcome) for outcome in OUTCOMES]
     match results:
         case [bool() as less, bool() as equal, bool() as greater, False]:
             if less != greater:
-                return KeptExtreme(best, key, greater, not equal)
+                return KeptExtreme(best, key, greater, not equal, element)
     return None
 
 
-def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Expression | None:
+def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Variable | None:
     """What is compared with the best key so far."""
     found: list[kc.Expression] = []
     for node in nodes:
@@ -88,15 +93,33 @@ def _is(exp: kc.Expression, variable: kc.Variable) -> bool:
     return isinstance(exp, kc.Variable) and exp.name == variable.name
 
 
+def _element(
+    body: Sequence[kc.Statement], key: kc.Variable
+) -> tuple[kc.Statement, ...] | None:
+    """The declarations that the key of an element needs; None if these are not all that
+    gives it a value."""
+    needed, given, kept = {key.name}, set[Name](), list[kc.Statement]()
+    for s in reversed(body):
+        match s:
+            case kc.Declare(kc.Variable(name), kc.Expression() as init):
+                if name in needed:
+                    parts = (n for n in walk(init) if isinstance(n, kc.Variable))
+                    needed.update(part.name for part in parts)
+                    given.add(name)
+                    kept.append(s)
+    if (needed & declared(body)) - given or needed & assigned(body):
+        return None
+    return tuple(kept[::-1])
+
+
 def _kept(
     loop: kc.For,
     best: kc.Variable,
     place: kc.Variable,
-    key: kc.Expression,
+    key: kc.Variable,
     outcome: int | None,
 ) -> bool | None:
     """Whether an element with such a key is kept; None if that is not all there is."""
-    assert isinstance(key, kc.Variable)
     known: dict[Name, Followed] = {
         best.name: (KEY, False),
         place.name: (PLACE, False),

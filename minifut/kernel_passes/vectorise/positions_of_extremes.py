@@ -17,18 +17,15 @@ Which loops these are: `kept_extremes`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from minifut.ir.scalars import operator
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import rewritten
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome, LoopContext
-from minifut.kernel_passes.vectorise.kept_extremes import KeptExtreme, kept_extreme
+from minifut.kernel_passes.vectorise.kept_extremes import kept_extreme
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
-from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
 FEWEST = 16
@@ -161,13 +158,12 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
     if found is None or calls_functions(loop):
         return Declined("it keeps no extreme with its place")
     k, index, stop = context.k, loop.variable, loop.bound
-    element = _element(loop.body.statements, found)
     with k.nested() as made:
         most = k.declare("most", found.best)
         name = "max" if found.greatest else "min"
         total = operator(name, most.type.scalar)
         collected = kc.Operation(total, (most, found.key), most.type)
-        body = kc.Block((*element, kc.Assign(most, collected)))
+        body = kc.Block((*found.element, kc.Assign(most, collected)))
         fold = rewritten(fold_row_in_lanes, replace(loop, body=body), context)
         if fold is None:
             return Declined("elements are not folded in lanes")
@@ -176,7 +172,7 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
         at = k.declare("at", none)
         here = kc.Select(found.key.equals(most), index, none, index.type)
         nearest = kc.Call("min" if found.first else "max", (at, here), index.type)
-        body = kc.Block((*element, kc.Assign(at, nearest)))
+        body = kc.Block((*found.element, kc.Assign(at, nearest)))
         k.emit(replace(loop, body=body, scalar=False))
         with k.branch(at < stop if found.first else at >= loop.start):
             k.emit(kc.Declare(index, at))
@@ -187,21 +183,3 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
         with k.otherwise():
             k.emit(loop)
     return tuple(chosen)
-
-
-def _element(
-    body: Sequence[kc.Statement], found: KeptExtreme
-) -> tuple[kc.Statement, ...]:
-    """The declarations that the key of an element needs."""
-    assert isinstance(found.key, kc.Variable)
-    needed: set[Name] = {found.key.name}
-    kept: list[kc.Statement] = []
-    for s in reversed(body):
-        if (
-            isinstance(s, kc.Declare)
-            and isinstance(s.variable, kc.Variable)
-            and s.variable.name in needed
-        ):
-            needed |= {n.name for n in walk(s) if isinstance(n, kc.Variable)}
-            kept.append(s)
-    return tuple(kept[::-1])

@@ -41,6 +41,10 @@ OTHERS = {
       """,
     "what is kept is not compared": """
       loop (i, x) = (-1, 0) for j < n do if row[j] > 0.5 then (j, row[j]) else (i, x)""",
+    "a key that a branch gives": """
+      loop (i, x) = (-1, -1) for j < n do
+        let y = if row[j] > 0 then row[(j * 7) % n] else TYPE.i64 j / 90
+        in if y > x then (j, y) else (i, x)""",
     "a key that is not the element": """
       loop (i, x) = (-1, 0) for j < n do if row[j] > x then (j, row[j] / 2) else (i, x)
       """,
