@@ -69,6 +69,12 @@ def test_parameters_that_python_cannot_name(name: str) -> None:
     assert main(2) == main(**{name: 2}) == 3
 
 
+@pytest.mark.filterwarnings("error")
+def test_numbers_beyond_a_float_are_infinite(program: minifut.Program) -> None:
+    """Silently, as the scalars of calls; lists too."""
+    assert program.axpy(1e300, [1e300], [-1.0]).tolist() == [np.inf]
+
+
 @pytest.mark.parametrize(
     "backend", ["interpreter", pytest.param("opencl", marks=pytest.mark.device)]
 )

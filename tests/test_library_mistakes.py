@@ -68,6 +68,9 @@ MISTAKES = {
     r"call 0 is of type ndarray; .* autotune\(\[\(xs, k\)\]\)": lambda p: p.autotune(
         [XS], "axpy"
     ),
+    "axpy: argument ys: expected .*float64": lambda p: p.autotune(
+        [(2.0, XS, XS), (2.0, XS, XS.astype(float))], "axpy"
+    ),
     "runs from 1 on": lambda p: p.autotune([(2.0, XS, XS)], "axpy", runs=0),
     r"which entry point\? give entry=..: axpy, rows": lambda p: p.profile([[1]]),
     "axpy: argument a is given twice": lambda p: p.axpy(2, XS, a=1),

@@ -10,6 +10,7 @@ Unlike `minifut autotune`, this tunes a program that is loaded, and writes no fi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,8 @@ def autotune(
             )
         named = dict(given) if isinstance(given, Mapping) else {}
         values, _ = point.bound(() if named else tuple(given), named)
+        with suppress(ProgramError, MemoryError):  # those are left out
+            point(*values)  # wrong arguments are a mistake of the caller's
         shapes = " ".join(str(np.shape(value)) for value in values)
         found.append(CallData(point.name, f"#{number} {shapes}", values))
     if not found or runs < 1:

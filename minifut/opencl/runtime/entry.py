@@ -187,7 +187,8 @@ class Converter:
             return array.astype(dtype)
         if not np.can_cast(array.dtype, dtype, "same_kind") or array.dtype.kind == "O":
             self._check_kind(value, array, dtype, path, given)
-        converted = array.astype(dtype)
+        with np.errstate(over="ignore"):
+            converted = array.astype(dtype)
         if dtype.kind in "iu" and not np.array_equal(converted, array):
             self._wrong(path, given, f"numbers that fit {dtype.name}")
         return converted
