@@ -52,8 +52,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class DeferredProgram(Program):
-    """A program that `load` completes, which runs once; if it fails, at the next need
-    again."""
+    """Entry points by name, also as attributes; iteration gives the names.
+
+    The device is opened at the first call; if that fails, at the next one again.
+    """
 
     def __init__(
         self,

@@ -24,12 +24,23 @@ if TYPE_CHECKING:
     from minifut.recipe import Recipe
 
 
+class Text(str):
+    """A text that prompts and notebooks show as it is read."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 def kernels_of(program: Program) -> dict[str, str]:
     """The OpenCL C of each kernel by its name, below the places that it computes."""
     generated = generated_program(_module(program).text)
     return {
-        kernel.name: "".join(f"// {place}\n" for place in kernel.places)
-        + (generated.prelude if kernel.text is None else kernel.text)
+        kernel.name: Text(
+            "".join(f"// {place}\n" for place in kernel.places)
+            + (generated.prelude if kernel.text is None else kernel.text)
+        )
         for kernel in generated.kernels
     }
 
@@ -87,7 +98,7 @@ def explain(program: Program) -> str:
     core = _core(program)
     kernels = stages.to_schedule(stages.to_kernels(core, options), schedule, options)
     stages.to_kernel_code(kernels, schedule, options)
-    return explain(trace, schedule)
+    return Text(explain(trace, schedule))
 
 
 def _core(program: Program, wanted: list[str] | None = None) -> CoreProgram:

@@ -26,6 +26,7 @@ def test_kernels_are_texts_by_name(program: minifut.Program) -> None:
     assert any(name.startswith("sums") for name in kernels)
     assert all(f"__kernel void {name}(" in text for name, text in kernels.items())
     assert all(text.startswith("// <text>:") for text in kernels.values())
+    assert all(repr(text) == text for text in kernels.values())
 
 
 def test_an_entry_point_is_meant_by_name_by_itself_or_as_the_only_one(
@@ -55,6 +56,7 @@ def test_each_version_can_be_forced(program: minifut.Program) -> None:
 
 def test_rules_are_named(program: minifut.Program) -> None:
     shown = program.explain()
+    assert repr(shown) == shown
     assert "flatten" in shown and "<text>:2:" in shown
 
 

@@ -84,6 +84,11 @@ def test_a_parameter_called_self(backend: str) -> None:
     assert program.less(3, self=1) == program.less(self=1, x=3) == 2
 
 
+def test_help_of_a_program_says_what_it_is(program: minifut.Program) -> None:
+    shown = pydoc.plain(pydoc.render_doc(program))
+    assert "Entry points by name, also as attributes" in shown
+
+
 def test_help_shows_the_comment_above_the_entry(program: minifut.Program) -> None:
     shown = pydoc.plain(pydoc.render_doc(program.axpy))
     assert "The sum of a * x + y." in shown

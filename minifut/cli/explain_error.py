@@ -15,7 +15,7 @@ def command(name: str | None) -> None:
     NAME is at the end of a message: `see: minifut explain-error NAME`.
     """
     from minifut.resources import page_text
-    from minifut.suggestions import unknown
+    from minifut.suggestions import nearest
 
     entries = index(page_text("errors.md"))
     if name is None:
@@ -23,7 +23,10 @@ def command(name: str | None) -> None:
             click.echo(known)
         return
     if name not in entries:
-        raise click.UsageError(unknown("error", name, entries))
+        alike = ", ".join(known for known in entries if name in known)
+        hint = f"there are: {alike}" if alike else nearest(name, entries)
+        hint = hint or "without a name, all are listed"
+        raise click.UsageError(f"there is no error '{name}'; {hint}")
     click.echo(f"{name}\n\n{entries[name]}")
 
 

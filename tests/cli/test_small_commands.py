@@ -122,6 +122,9 @@ def test_unknown_errors_suggest_known_ones() -> None:
     done = invoke("explain-error", "causality-chek")
     assert done.exit_code == 2
     assert "causality-check" in done.output
+    done = invoke("explain-error", "mismatch")
+    assert "module-mismatch, pattern-mismatch, size-mismatch, type-mi" in done.output
+    assert "without a name, all are listed" in invoke("explain-error", "nope").output
 
 
 @pytest.mark.device
