@@ -10,11 +10,14 @@ Anything else that a user can cause (a missing file, a wrong argument) is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 LONGEST_LINE = 160
 """Characters of a source line that an error shows."""
@@ -121,6 +124,20 @@ def needing(extra: str) -> Iterator[None]:
 def counted(number: int, noun: str, several: str = "") -> str:
     """`1 value`, `2 values`, or `2 indices` by a plural of its own."""
     return f"{number} {noun if number == 1 else several or noun + 's'}"
+
+
+def ending_here(function: Callable[P, T]) -> Callable[P, T]:
+    """The function; tracebacks of errors of its user end at it, since where in minifut
+    they were found does not help."""
+
+    @wraps(function)
+    def called(*arguments: P.args, **named: P.kwargs) -> T:
+        try:
+            return function(*arguments, **named)
+        except (CompileError, ProgramError, UsageError) as error:
+            raise error.with_traceback(None) from None
+
+    return called
 
 
 class Portable(Exception):

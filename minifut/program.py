@@ -23,7 +23,14 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from minifut.backend import NO_ENTRIES, OpaqueValues, Timed, with_device
-from minifut.errors import ArgumentError, ForkedError, ProgramError, UsageError, counted
+from minifut.errors import (
+    ArgumentError,
+    ForkedError,
+    ProgramError,
+    UsageError,
+    counted,
+    ending_here,
+)
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
@@ -292,6 +299,7 @@ class Program:
 
         return kernels_of(self)
 
+    @ending_here
     def versions(self, entry: str | EntryPoint | None = None) -> tuple[Version, ...]:
         """The versions of an entry point (if none is given `main`, or the only one),
         each with its name and the `settings` of `tuning` that force it."""
@@ -325,6 +333,7 @@ class Program:
 
         return program_again(*_recipe_of(self))
 
+    @ending_here
     def warm_up(
         self, /, entry: str | EntryPoint | None = None, **sizes: Any
     ) -> tuple[str, ...]:
@@ -337,6 +346,7 @@ class Program:
 
         return warm_up(self, sizes, entry)
 
+    @ending_here
     def autotune(
         self,
         data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
@@ -355,6 +365,7 @@ class Program:
         found: Tuned = minifut.autotune(self, data, entry, tiles, runs)
         return found
 
+    @ending_here
     def profile(
         self,
         /,

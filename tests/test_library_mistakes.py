@@ -135,3 +135,27 @@ def test_a_failure_of_a_program_ends_in_the_call() -> None:
     with pytest.raises(minifut.ProgramError) as caught:
         program.main([1, 2, 3], 7)
     assert [frame.name for frame in caught.traceback][1:] == ["__call__"]
+
+
+WRONG = np.ones(3)
+CALLS = {
+    "profile": lambda p: p.profile(WRONG, entry="total"),
+    "versions": lambda p: p.versions("totla"),
+    "warm_up": lambda p: p.warm_up(q=3),
+    "autotune": lambda p: p.autotune([WRONG], "total"),
+    "grad": lambda p: p.total.grad(WRONG),
+    "value_and_grad": lambda p: p.total.value_and_grad(WRONG),
+    "vjp": lambda p: p.total.vjp(WRONG, WRONG),
+    "jvp": lambda p: p.total.jvp((WRONG,), (WRONG,)),
+    "jacobian": lambda p: p.total.jacobian(WRONG),
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", CALLS)
+def test_mistakes_end_in_the_call(name: str) -> None:
+    program = minifut.compile("entry total (xs: []f32): f32 = f32.sum xs")
+    with pytest.raises(minifut.UsageError) as caught:
+        CALLS[name](program)
+    assert len(caught.traceback) == 3  # of this test, of the table, and of the call
+    assert caught.value.__cause__ is None and caught.value.__suppress_context__

@@ -32,6 +32,7 @@ from minifut.distributed.arguments import (
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
+from minifut.errors import ending_here
 from minifut.ir.node import divided
 from minifut.loaded_module import LoadedModule
 from minifut.opencl.runtime.arrays import leave_pool
@@ -167,6 +168,7 @@ class Distributed:
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
 
+    @ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan.
 

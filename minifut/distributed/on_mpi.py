@@ -21,6 +21,7 @@ from minifut.distributed.arguments import (
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
+from minifut.errors import ending_here
 from minifut.loaded_module import LoadedModule
 from minifut.program import EntryPoint
 from minifut.recipe import entry_again
@@ -108,6 +109,7 @@ class OverRanks:
     def __repr__(self) -> str:
         return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
 
+    @ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan. Raises `ArgumentError` for wrong arguments; an error of one
         rank must end all of them, as `python -m mpi4py` has it."""

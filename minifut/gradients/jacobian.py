@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from minifut.errors import UsageError
+from minifut.errors import UsageError, ending_here
 from minifut.gradients.methods import Wrt, like, made, positions
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 MODES = ("auto", "forward", "reverse")
 
 
+@ending_here
 def jacobian(
     entry: EntryPoint,
     *arguments: Any,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, get_args
 
-from minifut.errors import ArgumentError, UsageError, counted
+from minifut.errors import ArgumentError, UsageError, counted, ending_here
 from minifut.gradients.derivative import Derivative
 from minifut.suggestions import unknown
 
@@ -59,6 +59,7 @@ def derivative(entry: EntryPoint, mode: DerivativeMode, wrt: Wrt = None) -> Entr
     return made(entry, mode, positions(entry, wrt))
 
 
+@ending_here
 def value_and_grad(
     entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any
 ) -> tuple[Any, Any]:
@@ -70,6 +71,7 @@ def value_and_grad(
     return value, like(wrt, gradients)
 
 
+@ending_here
 def grad(entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any) -> Any:
     """The gradient of the result, which must be one float, in the parameters `wrt`.
     What only the result needs is not computed."""
@@ -79,6 +81,7 @@ def grad(entry: EntryPoint, *arguments: Any, wrt: Wrt = None, **named: Any) -> A
     return like(wrt, made(entry, "grad", chosen).call((*given, 1.0), **options))
 
 
+@ending_here
 def vjp(
     entry: EntryPoint,
     arguments: Sequence[Any],
@@ -100,6 +103,7 @@ def vjp(
     return one_or_all(found[:count]), like(wrt, found[count:])
 
 
+@ending_here
 def jvp(
     entry: EntryPoint,
     arguments: Sequence[Any],
