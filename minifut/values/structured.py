@@ -138,9 +138,9 @@ def _struct_array(type_: Described, rank: int, leaves: Sequence[Any]) -> StructA
 class StructArray:
     """An array of records, tuples or sums: a structure of arrays.
 
-    `a["x"]` is the array of a field, `a[3]` an element, `a[2:5]` a part, `dict(a)` a
-    dict of arrays, `np.asarray(a)` a structured array of NumPy. Entry points take it as
-    it is, without a copy of its `leaves`.
+    `a["x"]` is the array of a field, `a[3]` an element, `a[2:5]` or `a[:, 1]` a part,
+    `dict(a)` a dict of arrays, `np.asarray(a)` a structured array of NumPy. Calls
+    take it as it is, without a copy of its `leaves`.
     """
 
     __slots__ = ("element", "leaves", "rank")
@@ -188,17 +188,32 @@ class StructArray:
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, str):
             return self._field(key)
-        if isinstance(key, tuple):
-            found: Any = self
-            for index in key:
-                found = found[index]
-            return found
-        taken = tuple(np.asarray(leaf)[key] for leaf in self.leaves)
-        if not isinstance(key, int | np.integer):
-            return StructArray(self.element, self.rank, taken)
-        if self.rank > 1:
-            return StructArray(self.element, self.rank - 1, taken)
+        if isinstance(key, int | np.integer):
+            rank = self.rank - 1
+            taken = [np.asarray(leaf)[key] for leaf in self.leaves]
+        else:
+            key = key if isinstance(key, tuple) else (key,)
+            for place, name in enumerate(key):
+                if isinstance(name, str):  # of a field, before it the elements
+                    field = (self[key[:place]] if place else self)[name]
+                    return field[key[place + 1 :]] if key[place + 1 :] else field
+            rank = np.ndim(np.broadcast_to(False, self.shape)[key])
+            taken = [self._part(np.asarray(leaf), key) for leaf in self.leaves]
+        if rank:
+            return StructArray(self.element, rank, tuple(taken))
         return close_value(self.element, taken, lambda type_, leaves: None)
+
+    def _part(self, leaf: np.ndarray, key: tuple[Any, ...]) -> Any:
+        """The part of a leaf, whose own dimensions are the last ones."""
+        if any(index is Ellipsis for index in key):
+            key += (slice(None),) * (leaf.ndim - self.rank)
+        return leaf[key][()]
+
+    def __contains__(self, value: object) -> bool:
+        """Whether it is the name of a field, or equal to an element."""
+        if isinstance(value, str):
+            return value in self.fields
+        return any(value == element for element in self)
 
     def _field(self, name: str) -> Any:
         if name in self.fields:

@@ -141,6 +141,51 @@ def test_arrays_with_two_dimensions(program: minifut.Program) -> None:
         assert program.grid_sum(given) == 6
 
 
+GRID = "entry same [n][m] (g: [n][m]{v: [2]i32, x: f32}): [n][m]{v: [2]i32, x: f32} = g"
+MASK = np.arange(12).reshape(4, 3) % 5 < 2
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        np.s_[1],
+        np.s_[:, 1],
+        np.s_[..., 0],
+        np.s_[0, ...],
+        np.s_[::2, ::-1],
+        np.s_[:, 1:1],
+        np.s_[None, 1],
+        np.s_[[0, 2]],
+        np.s_[:, [0, 2]],
+        np.s_[[0, 2], [1, 1]],
+        np.s_[MASK],
+        np.s_[1, 2],
+        np.s_[-1, -1, ...],
+    ],
+)
+def test_parts_are_those_of_a_structured_array(key: Any) -> None:
+    grid = np.zeros((4, 3), [("v", "i4", (2,)), ("x", "f4")])
+    grid["x"] = np.arange(12).reshape(4, 3)
+    grid["v"] = np.arange(24).reshape(4, 3, 2)
+    made = minifut.compile(GRID, backend="interpreter").same(grid)
+    part, wanted = made[key], grid[key]
+    for field in ("v", "x"):
+        np.testing.assert_array_equal(part[field], wanted[field])
+        both = (field, *(key if isinstance(key, tuple) else (key,)))
+        np.testing.assert_array_equal(made[both], grid[field][key])
+    if isinstance(part, StructArray):
+        assert part.shape == wanted.shape
+        np.testing.assert_array_equal(np.asarray(part), wanted)
+    assert "x" in made and "y" not in made
+
+
+@pytest.mark.parametrize("key", [4, (0, 0, 0), 1.5, np.s_[:, 3]])
+def test_parts_that_are_not_there(key: Any) -> None:
+    grid = np.zeros((4, 3), [("v", "i4", (2,)), ("x", "f4")])
+    with pytest.raises(IndexError):
+        minifut.compile(GRID, backend="interpreter").same(grid)[key]
+
+
 def test_sizes_of_payloads_that_are_not_there(program: minifut.Program) -> None:
     xs = np.arange(3, dtype=np.int32)
     assert program.maybe(Variant("none"), xs) == 3
