@@ -102,10 +102,12 @@ class Gufunc:
             "output_dtypes": self.output_dtypes,
         }
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """The results over all leading dimensions, which are broadcast against each
         other. Arrays of dask give arrays of dask."""
-        arguments, _ = self.entry.bound(arguments, {})
+        arguments, options = self.entry.bound(arguments, named)
+        for name in options:
+            raise ArgumentError(f"{self.entry.name}: {name} is no option of a gufunc")
         if any(type(a).__module__.startswith("dask.array") for a in arguments):
             return self._over_blocks(arguments)
         return self._over_arrays(arguments)
@@ -113,14 +115,42 @@ class Gufunc:
     def _over_blocks(self, arguments: Sequence[Any]) -> Any:
         from dask import array as blocks
 
+        pairs: list[Any] = []
+        for number, (p, argument) in enumerate(
+            zip(self.entry.parameters, arguments, strict=True)
+        ):
+            is_lazy = isinstance(argument, blocks.Array)
+            array = (
+                argument if is_lazy else blocks.asarray(self._converted(p, argument))
+            )
+            self._check_type(p, array)
+            core = range(len(p.shape or ()))
+            loop = range(len(core) - array.ndim, 0)  # counted from the last one
+            pairs += array, [*loop, *((number, place) for place in core)]
+        # NumPy's are cut as the others are along leading dimensions
+        _, alike = blocks.core.unify_chunks(*pairs)
         dtypes = self.output_dtypes
         apply: Any = blocks.apply_gufunc
         return apply(
             self,
             self.signature,
-            *arguments,
+            *alike,
             output_dtypes=dtypes if len(dtypes) > 1 else dtypes[0],
         )
+
+    def _check_type(self, parameter: Parameter, array: Any) -> None:
+        """Refuse elements of another type when the call is made, not when it runs."""
+        from minifut.values.foreign import astype_hint
+        from minifut.values.types import DTYPES
+
+        type_ = parameter.value_type
+        wanted = array.dtype if type_ is None else DTYPES[type_.element]
+        if array.dtype != wanted:
+            raise ArgumentError(
+                f"{self.entry.name}: argument {parameter.name}: expected "
+                f"{parameter.sized_text}, got an array of {array.dtype}"
+                f"{astype_hint(array.dtype, wanted)}"
+            )
 
     def _over_arrays(self, arguments: Sequence[Any]) -> Any:
         import numpy as np

@@ -159,6 +159,27 @@ def test_arrays_of_dask() -> None:
 
 
 @pytest.mark.device
+def test_arrays_of_numpy_are_cut_like_those_of_dask() -> None:
+    array = pytest.importorskip("dask.array")
+    function = minifut.compile(SOURCE).nearest.gufunc()
+    names = [p.name for p in function.entry.parameters]
+    wanted = nearest(XS, CS)
+    for xs, cs in (
+        (array.from_array(XS, chunks=(2, 3, -1, -1)), CS),
+        (XS, array.from_array(CS, chunks=(1, -1, -1))),
+        (array.from_array(XS, chunks=(3, 1, -1, -1)), array.from_array(CS)),
+        (array.from_array(XS, chunks=(1, 2, -1, -1)), CS[:1]),
+    ):
+        lazy = function(**dict(zip(names, (xs, cs), strict=True)))
+        expected = wanted if len(cs) > 1 else nearest(XS, CS[:1])
+        np.testing.assert_array_equal(lazy.compute(scheduler="sync"), expected)
+    with pytest.raises(minifut.ArgumentError, match=r"float64; use .astype"):
+        function(array.from_array(XS.astype(float)), CS)
+    with pytest.raises(minifut.ArgumentError, match="device is no option of a gufunc"):
+        function(XS, CS, device=True)
+
+
+@pytest.mark.device
 def test_arrays_of_xarray() -> None:
     xarray = pytest.importorskip("xarray")
     pytest.importorskip("dask.array")
