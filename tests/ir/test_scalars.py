@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,12 +22,14 @@ from minifut.ir.scalars import (
     convert,
     identities,
     integer_range,
+    known_truth,
     operator,
     operator_cost,
     parse_operator,
     partials,
 )
 from minifut.ir.types import (
+    BOOL,
     F16,
     F32,
     F64,
@@ -191,6 +194,20 @@ def test_identities_hold(op: Operator) -> None:
         check(apply(op, xs, xs), xs)
     if known.commutative:
         check(apply(op, xs, ys), apply(op, ys, xs))
+
+
+TRUTHS = [op for op in OPERATORS.values() if {*op.operands, op.result} == {BOOL}]
+
+
+@pytest.mark.parametrize("op", TRUTHS, ids=str)
+def test_what_is_known_of_truths_holds_whatever_the_others_are(op: Operator) -> None:
+    for known in product((False, True, None), repeat=len(op.operands)):
+        found = known_truth(op.name, known)
+        whole = product(*((False, True) if v is None else (v,) for v in known))
+        outcomes = {bool(apply(op, *map(np.bool_, each))) for each in whole}
+        assert found is None or outcomes == {found}
+    assert known_truth("and", (None, False)) is False
+    assert known_truth("or", (True, None)) is True
 
 
 def test_floats_are_computed_in_their_own_type() -> None:
