@@ -265,6 +265,8 @@ def _parts(value: Any, axis: int, bounds: Sequence[int]) -> list[Any]:
     if isinstance(value, da.Array):
         array = value.rechunk(chunks)
     else:
+        if isinstance(value, np.ndarray):  # dask sends a mapped file whole
+            value = np.asarray(value)
         array = da.from_array(value, chunks=chunks)
     return list(array.to_delayed().ravel())
 

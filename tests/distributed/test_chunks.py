@@ -4,6 +4,8 @@ give on the whole."""
 from __future__ import annotations
 
 import inspect
+import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,7 @@ from tests.distributed.programs import (
 )
 
 da = pytest.importorskip("dask.array")
+on_dask = pytest.importorskip("minifut.distributed.on_dask")
 
 pytestmark = [pytest.mark.device, pytest.mark.usefixtures("one_thread")]
 
@@ -47,6 +50,17 @@ def test_arrays_that_are_not_of_dask_are_cut_by_bytes(program: minifut.Program) 
     given = distribute(program.running, chunk_bytes=100)(INTS)
     assert len(given.chunks[0]) == -(-N // 21)
     check(given, program.running(INTS))
+
+
+def test_a_mapped_file_is_sent_in_chunks(
+    program: minifut.Program, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "x.npy", np.arange(100_000))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    parts = on_dask._parts(mapped, 0, range(0, 100_001, 10_000))
+    assert len(parts) == 10
+    tasks = dict(parts[0].dask).values()
+    assert max(len(pickle.dumps(task)) for task in tasks) < 2 * mapped.nbytes / 10
 
 
 def test_filters_leave_chunks_of_known_sizes(program: minifut.Program) -> None:
