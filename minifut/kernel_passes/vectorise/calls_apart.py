@@ -51,38 +51,38 @@ def compute_calls_apart(
     before:
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
-            long row = i * n;
+            float x = xs[i];
             float s = 0.0f;
             for (long j = 0; j < n; j++) {
-                s = s + xs[row + j];
+                s = s + x * xs[j];
             }
-            ys[i] = exp_f32(s);
+            ys[i] = tanh_f32(s);
         }
     after:
         float kept[64];
         for (long block = 0L; block < n; block += 64L) {
             long end = min((long)(block + 64L), n);
             for (long i = block; i < end; i++) {
-                long row = i * n;
+                float x = xs[i];
                 float s = 0.0f;
                 for (long j = 0L; j < n; j++) {
-                    s = s + xs[row + j];
+                    s = s + (x * xs[j]);
                 }
                 kept[i - block] = s;
             }
             for (long i = block; i < end; i++) {
                 float s = kept[i - block];
-                ys[i] = exp(s);
+                ys[i] = tanh(s);
             }
         }
     declines: no function is called but for loops inside
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
-            ys[i] = exp_f32(xs[i]);
+            ys[i] = tanh_f32(xs[i]);
         }
     declines: what follows uses memory that is written before
         like before, with
-        s = s + xs[row + j]; => ys[i] = ys[i] + xs[row + j];
+        s = s + x * xs[j]; => ys[i] = ys[i] + xs[j];
     """
     if not isinstance(loop, kc.For):
         return None

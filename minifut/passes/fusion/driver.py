@@ -20,13 +20,16 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
-from minifut.passes.fusion.pair import Fusing, has_soac, keeps_parallelism
+from minifut.passes.fusion.pair import (
+    UNTOUCHED,
+    Fusing,
+    has_soac,
+    keeps_parallelism,
+)
 from minifut.passes.fusion.pull_views import pull_views
 from minifut.passes.fusion.vertical import rule_for
 from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Trace
-
-UNTOUCHED = frozenset({"sequential", "sequential_outer", "sequential_inner", "unroll"})
 
 
 def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Program:

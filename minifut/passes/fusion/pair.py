@@ -8,14 +8,14 @@ calls `needed`, and so takes its place too.
 
 A legal fusion must be profitable: nests must stay perfect, to be flattened.
 
-A map whose body has a SOAC inside that can be flattened has parallelism inside, which
-fusion must not bury behind other statements. So such a map fuses only if what comes out
-is again cheap statements and one SOAC, or if one of the two was that and its SOAC
-became part of one of the other's. And a map with real work in it does not fuse into a
-map with parallelism inside: its work would be done again for each inner point. A
-histogram has no versions: each thread does all of its body alone, without vectors if
-that has loops. So of maps with SOACs inside it takes only those that the program gives
-so many elements as can be written out.
+A map whose body has a SOAC inside has parallelism inside, unless the program wants that
+written out or done by one thread, which fusion must not bury behind other statements.
+So such a map fuses only if what comes out is again cheap statements and one SOAC, or if
+one of the two was that and its SOAC became part of one of the other's. And a map with
+real work in it does not fuse into a map with parallelism inside: its work would be done
+again for each inner point. A histogram has no versions: each thread does all of its
+body alone, without vectors if that has loops. So of maps with SOACs inside it takes
+only those that the program gives so many elements as can be written out.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from minifut.ir.core import If, Lambda, Loop, Match, Stm
+from minifut.ir.core import Body, If, Lambda, Loop, Match, Stm
+from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, operand_count, soac_of
 from minifut.ir.traverse import contains, walk
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
-from minifut.passes.flatten.exploitable import any_exploitable
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, Rule
 from minifut.rewrite.trace import Trace
@@ -98,6 +98,7 @@ class Fusing:
         return outcome
 
 
+UNTOUCHED = frozenset({"sequential", "sequential_outer", "sequential_inner", "unroll"})
 FREE = 4
 """So many cheap statements count as no work."""
 
@@ -108,8 +109,18 @@ def has_soac(function: Lambda) -> bool:
 
 
 def has_parallelism(function: Lambda) -> bool:
-    """Whether there is a SOAC inside that flattening could exploit."""
-    return any_exploitable(function.body.statements, frozenset())
+    """Whether there is a SOAC inside that the program does not want written out or
+    done by one thread."""
+    return _has_parallelism(function.body)
+
+
+def _has_parallelism(body: Body) -> bool:
+    return any(
+        isinstance(statement.exp, SOAC_EXPRESSIONS)
+        or any(map(_has_parallelism, host_bodies(statement.exp)))
+        for statement in body.statements
+        if not UNTOUCHED & set(statement.attributes)
+    )
 
 
 def is_perfect(function: Lambda) -> bool:

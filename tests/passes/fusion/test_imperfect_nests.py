@@ -21,9 +21,9 @@ FUSING = {
     "two maps in a point, then one": f"""
         map (\\xs -> let m = {WIDE} in tabulate n (\\i -> m[i] + m[(i + 1) % n])) xss
         |> map2 (map2 (-)) v""",
-    "short sums in a point": """
+    "sums that are written out": """
         tabulate_2d n n (\\i j ->
-          i64.sum (map (\\k -> xss[(i + k) % n, (j + k) % n]) (iota 3)))
+          #[unroll] i64.sum (map (\\k -> xss[(i + k) % n, (j + k) % n]) (iota 3)))
         |> map2 (map2 (-)) v""",
     "sums that run in a thread": """
         map (map (\\x -> #[sequential] i64.sum (map (x *) (iota x)))) xss
