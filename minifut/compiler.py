@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING
 from minifut.host_modules import HostModule, checksum_of, host_module
 from minifut.loaded_module import load
 from minifut.program import Program
-from minifut.stages import Options, check, stage, to_core, to_host_module, to_kernels
+from minifut.stages import (
+    Options,
+    check,
+    documentation_of,
+    stage,
+    to_core,
+    to_host_module,
+    to_kernels,
+)
 
 if TYPE_CHECKING:
     from minifut.errors import Source
@@ -93,19 +101,6 @@ def _core(checked: CheckedProgram, derivative: Derivative | None) -> CoreProgram
         lambda: derivative.program(to_core(checked, [derivative.entry])),
     )
     return made
-
-
-def documentation_of(checked: CheckedProgram) -> dict[str, str]:
-    """The comment above each entry point that has one. The first comment of a file is
-    about the file, and about what is below it if that has none of its own."""
-    found = {entry.name: entry.doc for entry in checked.entries if entry.doc}
-    program = checked.program
-    if program.doc and program.declarations:
-        first = program.declarations[0]
-        for entry in checked.entries:
-            if entry is first:
-                found.setdefault(entry.name, program.doc)
-    return found
 
 
 def tuned_values(

@@ -102,6 +102,19 @@ def check(source: Source) -> CheckedProgram:
     return stage("checking", run)
 
 
+def documentation_of(checked: CheckedProgram) -> dict[str, str]:
+    """The comment above each entry point that has one. The first comment of a file is
+    about the file, and about what is below it if that has none of its own."""
+    found = {entry.name: entry.doc for entry in checked.entries if entry.doc}
+    program = checked.program
+    if program.doc and program.declarations:
+        first = program.declarations[0]
+        for entry in checked.entries:
+            if entry is first:
+                found.setdefault(entry.name, program.doc)
+    return found
+
+
 def to_core(
     checked: CheckedProgram, entries: Sequence[str] | None = None
 ) -> CoreProgram:

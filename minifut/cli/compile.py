@@ -41,7 +41,7 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import compiler, stages
+    from minifut import stages
 
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
@@ -56,7 +56,7 @@ def command(
     require_entries(source, checked.entries)
     core = stages.to_core(checked)
     kernels = stages.to_kernels(core)
-    about = compiler.documentation_of(checked)
+    about = stages.documentation_of(checked)
     text = stages.to_host_module(kernels, schedule, file.stem, about)
     write_whole(path, text.encode())
     click.echo(f"wrote {path}", err=True)

@@ -66,7 +66,7 @@ def command(
     file: Path, name: str | None, version: str, folder: Path, schedule: str | None
 ) -> None:
     """Make an installable, typed Python package of a program."""
-    from minifut import compiler, stages
+    from minifut import stages
     from minifut.cli.stubs import stub_text
 
     name = file.stem if name is None else name
@@ -82,7 +82,7 @@ def command(
         click.echo(str(warning), err=True)
     require_entries(source, checked.entries)
     core = stages.to_core(checked)
-    about = compiler.documentation_of(checked)
+    about = stages.documentation_of(checked)
     text = stages.to_host_module(stages.to_kernels(core), schedule, name, about)
     files = {
         f"{name}/__init__.py": PACKAGE.format(name=name),

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from minifut import compiler, stages
+from minifut import stages
 from minifut.cli.stubs import stub_text
 from minifut.errors import Source
 from minifut.generated_module import generated_program
@@ -105,7 +105,7 @@ def messages(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("stubs")
     checked = stages.check(Source("prog.fut", SOURCE))
     core = stages.to_core(checked)
-    text = stub_text(core, compiler.documentation_of(checked))
+    text = stub_text(core, stages.documentation_of(checked))
     (folder / "prog.pyi").write_text(text)
     (folder / "use.py").write_text(PRELUDE + "\n".join(CALLS) + "\n")
     command = [sys.executable, "-m", "mypy", "--no-incremental", "--strict", "use.py"]
@@ -128,7 +128,7 @@ def test_wrong_calls_are_errors(messages: list[str], number: int) -> None:
 
 def test_documentation_is_kept() -> None:
     checked = stages.check(Source("prog.fut", SOURCE))
-    text = stub_text(stages.to_core(checked), compiler.documentation_of(checked))
+    text = stub_text(stages.to_core(checked), stages.documentation_of(checked))
     compile(text, "prog.pyi", "exec")
     assert "The sum of products." in text
 
