@@ -17,13 +17,13 @@ keys choose in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 from typing import TypeAlias
 
 from minifut.ir.core import Atom, Body, Constant, Copy, Exp, If, Lambda, ScalarOp
 from minifut.ir.node import immutable
-from minifut.ir.scalars import known_truth
+from minifut.ir.scalars import COMPARE, known_truth
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
@@ -39,14 +39,6 @@ Outcomes: TypeAlias = Mapping[int, int]
 """of compared components: -1, 0 or 1 if that of the left operand is less, equal or
 greater"""
 
-COMPARISONS: dict[str, Callable[[int], bool]] = {
-    "lt": lambda outcome: outcome < 0,
-    "le": lambda outcome: outcome <= 0,
-    "gt": lambda outcome: outcome > 0,
-    "ge": lambda outcome: outcome >= 0,
-    "eq": lambda outcome: outcome == 0,
-    "ne": lambda outcome: outcome != 0,
-}
 EXTREMES = ("min", "max")
 
 
@@ -118,7 +110,7 @@ def _compared(operator: Lambda) -> list[int]:
     for node in walk(operator.body):
         match node:
             case ScalarOp(table, (Name() as left, Name() as right)):
-                if table.name not in COMPARISONS and table.name not in EXTREMES:
+                if table.name not in COMPARE and table.name not in EXTREMES:
                     continue
                 sides = parameters.get(left), parameters.get(right)
                 numbers = {side[0] for side in sides if side is not None}
@@ -179,13 +171,13 @@ def _computed(
 ) -> KnownOutcome:
     match values:
         case ((number, left), (other, right)) if number == other:
-            if name not in COMPARISONS and name not in EXTREMES:
+            if name not in COMPARE and name not in EXTREMES:
                 return None
             outcome = 0
             if left != right:
                 outcome = outcomes[number] if left == {LEFT} else -outcomes[number]
-            if name in COMPARISONS:
-                return COMPARISONS[name](outcome)
+            if name in COMPARE:
+                return COMPARE[name](outcome, 0)
             first = outcome >= 0 if name == "max" else outcome <= 0
             return number, left if first else right
     return known_truth(name, values)

@@ -22,7 +22,8 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator as python
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from minifut.ir.node import immutable, replace
@@ -151,6 +152,12 @@ def identities(operator: Operator) -> Identities:
         left_absorbing=number(laws.left_absorbing),
         right_absorbing=number(laws.right_absorbing),
     )
+
+
+COMPARE: dict[str, Callable[[int, int], bool]] = {
+    name: getattr(python, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
+}
+"""what comparisons say of two integers"""
 
 
 def known_truth(name: str, values: Sequence[object]) -> bool | None:

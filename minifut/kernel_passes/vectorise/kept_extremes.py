@@ -14,13 +14,12 @@ greater, or a NaN, which may never be kept.
 
 from __future__ import annotations
 
-import operator as compare
 from collections.abc import Sequence
 from typing import TypeAlias
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
-from minifut.ir.scalars import known_truth
+from minifut.ir.scalars import COMPARE, known_truth
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -28,9 +27,6 @@ from minifut.names import Name
 
 KEY, PLACE = "key", "place"
 PLAIN = (kc.Declare, kc.Assign, kc.Branch, kc.Comment)
-COMPARISONS = {
-    name: getattr(compare, name) for name in ("lt", "le", "gt", "ge", "eq", "ne")
-}
 OUTCOMES = (-1, 0, 1, None)
 """the new key is less, equal, greater; one of them is a NaN"""
 
@@ -80,7 +76,7 @@ def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Variable | None:
     """What is compared with the best key so far."""
     found: list[kc.Expression] = []
     for node in nodes:
-        if isinstance(node, kc.Operation) and node.operator.name in COMPARISONS:
+        if isinstance(node, kc.Operation) and node.operator.name in COMPARE:
             pair = [o for o in node.operands if not _is(o, best)]
             if len(pair) == 1:
                 found.append(pair[0])
@@ -180,11 +176,11 @@ def _value(
 def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Followed:
     match values:
         case [(str() as kind, left), (str() as other, right)] if (
-            name in COMPARISONS and kind == other and left != right
+            name in COMPARE and kind == other and left != right
         ):
             # an element comes after those that were kept
             found = outcome if kind == KEY else 1
             if found is None:
                 return name == "ne"
-            return bool(COMPARISONS[name](found if left else -found, 0))
+            return COMPARE[name](found if left else -found, 0)
     return known_truth(name, values)
