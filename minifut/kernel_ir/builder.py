@@ -146,6 +146,7 @@ class CodeBuilder:
         type_: kc.VectorType = kc.LONG,
         parallel: bool = False,
         points: bool = False,
+        streams: bool = False,
         extent: kc.Operand | None = None,
     ) -> Iterator[kc.Variable]:
         """A for loop; gives its variable, of type `type_`."""
@@ -161,6 +162,7 @@ class CodeBuilder:
                 kc.Block(tuple(body)),
                 parallel,
                 points,
+                streams=streams,
                 extent=None if extent is None else kc.as_expression(extent, type_),
             )
         )

@@ -106,10 +106,9 @@ class DeclareArray:
 
 @node
 class DeclarePointer:
-    """A name for global memory from an element of another on: code that goes there
-    often has the place in a register instead of adding it up. `own`: how many elements
-    each of several points has there for itself, done one by one; there is room for
-    lanes."""
+    """A name for global memory from an element of another on, in a register where code
+    goes there often. `own`: how many elements each of several points has there for
+    itself, done one by one; there is room for lanes."""
 
     printed = "part{constant?} {part!} = {whole}[{start}]<? own {own}>"
 
@@ -138,16 +137,16 @@ class For:
     compiler of the device may run several at once; `scalar`: it shall not. `points`:
     they are the points of a map, in any order, which may be lifted to lanes.
     `expensive`: a round is much work, with loops or calls inside, of which the compiler
-    of the device makes no vectors. `full`: most often the bound is this, known when the
-    kernel is built; then a GPU may unroll the loop. `extent`: where work-items
-    of a group take different rounds before they synchronise, at least `bound - start`
-    of each, the same for all; then those that are done wait for the others inside of
-    the loop if the compiler of the device needs that.
+    of the device makes no vectors. `streams`: a round takes a block of arrays that are
+    long and read once. `full`: most often the bound is this, known when the kernel is
+    built; then a GPU may unroll the loop. `extent`: where work-items of a group take
+    different rounds before they synchronise, at least `bound - start` of each, the same
+    for all; those that are done wait inside of the loop if the compiler needs that.
     """
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}{scalar?}"
+        "{parallel?}{points?}{expensive?}{scalar?}{streams?}"
         "<? unrolled {full}><? within {extent}> {body}"
     )
 
@@ -160,6 +159,7 @@ class For:
     points: bool = False
     expensive: bool = False
     scalar: bool = False
+    streams: bool = False
     full: Expression | None = None
     extent: Expression | None = None
 
@@ -299,7 +299,7 @@ Transfer: TypeAlias = (
     Break | Return | ReturnValues | Fail | Label | CallFunction | Barrier
     | UniformExit | Shuffle
 )  # fmt: skip
-"""of control, and points where the work-items of a group wait for each other"""
+"""of control, and barriers"""
 MemoryStatement: TypeAlias = (
     Declare | DeclareArray | DeclarePointer | Assign | Store | Evaluate | Prefetch
     | HideValue | AtomicUpdate | DetectLastGroup | FetchWork

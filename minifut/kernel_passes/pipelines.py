@@ -25,6 +25,7 @@ from minifut.kernel_passes.keep_rows import keep_rows
 from minifut.kernel_passes.keep_scalar import keep_gathers_of_bytes_scalar
 from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
+from minifut.kernel_passes.prefetch_blocks import prefetch_streaming_loops
 from minifut.kernel_passes.row_pointers import point_to_rows
 from minifut.kernel_passes.split_inner_loops import split_loops_inside
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
@@ -93,6 +94,11 @@ PREFETCH = _in_each_kernel(
     "prefetch",
     prefetch_streams,
     "prefetch what loops with indirect accesses read one element after the other",
+)
+PREFETCH_BLOCKS = _in_each_kernel(
+    "prefetch-blocks",
+    prefetch_streaming_loops,
+    "prefetch what loops over long arrays read, some blocks ahead",
 )
 ROW_POINTERS = _in_each_kernel(
     "row-pointers",
@@ -169,6 +175,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         KEEP_SCALAR,
         # of what is left scalar; in vectors a prefetch would be requested by each lane
         PREFETCH,
+        # of vectors, too
+        PREFETCH_BLOCKS,
         # after the passes that look for loads of one memory
         ROW_POINTERS,
         # after the passes that take a parameter for the same in all lanes; conditions

@@ -5,7 +5,8 @@
         ys[i] = x * x;                         Store(ys, i, mul_f32(x, x))))
     }
 
-Scalars, loops (`PARALLEL` before them) and branches as the printer writes them.
+Scalars, loops (`PARALLEL` before them) and branches as the printer writes them; the
+printer leaves out `STREAMING`.
 Arithmetic on `long` is that of indices; on other types it is the program's, whose
 operators may also be called by name (`div_i64(x, y)`). Numbers are of the type that
 their place needs.
@@ -134,6 +135,8 @@ class Reader:
         word = self.next
         if self.took("PARALLEL"):
             return replace(self.loop(), parallel=True)
+        if self.took("STREAMING"):
+            return replace(self.loop(), streams=True)
         if self.took("SCALAR"):
             return replace(self.loop(), scalar=True)
         if word == "for":
@@ -208,10 +211,16 @@ class Reader:
             left = bound.left
             if isinstance(left, kc.Variable) and left.name == start.name:
                 bound = kc.Binary(bound.symbol, start, bound.right, bound.type)
-        for token in (";", text, "++", ")"):
-            self.take(token)
-        one = kc.Literal(1, kc.VectorType(type_))
-        return kc.For(variable, start, bound, one, self.block())
+        self.take(";")
+        self.take(text)
+        step = 1 if self.took("++") else self.step()
+        self.take(")")
+        each = kc.Literal(step, kc.VectorType(type_))
+        return kc.For(variable, start, bound, each, self.block())
+
+    def step(self) -> int:
+        self.take("+=")
+        return int(self.take())
 
     def index(self) -> kc.Expression:
         self.take("[")

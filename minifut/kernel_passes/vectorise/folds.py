@@ -115,12 +115,13 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
                 vectorised.replace(mine, vectorised.right)
 
         if ordered is None:
-            with k.loop("at", whole, fold.first, step) as at:
+            with k.loop("at", whole, fold.first, step, streams=fold.long) as at:
                 collect(at, *[operator] * many)
         else:
             with k.branch(fold.first < whole):
                 collect(fold.first, operator, *[None] * (many - 1))
-                with k.loop("at", whole, fold.first + step, step) as at:
+                second, streams = fold.first + step, fold.long
+                with k.loop("at", whole, second, step, streams=streams) as at:
                     collect(at, *[ordered] * many)
         end: kc.Expression = whole
         if fewest_with_masks(fold) is not None:

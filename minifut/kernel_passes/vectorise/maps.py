@@ -125,7 +125,7 @@ class _Points:
         """The points vector by vector, but for those from `rest` on, and what must hold
         for that beside that they fill a vector."""
         k, loop = self.k, self.loop
-        start, stop = loop.start, loop.bound
+        start, stop, streams = loop.start, loop.bound, not self.context.inside
         assumed: list[kc.Expression] = []
         with k.nested() as vectors:
             lanes = LaneExtremes(k, self.extremes, width)
@@ -138,17 +138,18 @@ class _Points:
             if many > 1:
                 left = (stop - start) % (many * width)
                 at = k.declare("jammed", stop - left)
-                with k.loop("block", at, start, many * width) as block:
+                jammed = many * width
+                with k.loop("block", at, start, jammed, streams=streams) as block:
                     both = self.divided(block, body, many * width, assumed)
                     self.visit(both, lanes, assumed, many)
             if self.in_place:
                 whole = k.declare("whole", stop - (stop - start) % width)
-                with k.loop("block", whole, at, width) as block:
+                with k.loop("block", whole, at, width, streams=streams) as block:
                     named = rename_to(vector, {first.name: block.name})
                     self.visit(named, lanes, assumed)
                 k.assign(rest, kc.Call("max", (start, whole), kc.LONG))
             else:
-                with k.loop("block", stop, at, width) as block:
+                with k.loop("block", stop, at, width, streams=streams) as block:
                     begin = kc.Call("min", (block, stop - width), kc.LONG)
                     k.emit(kc.Declare(first, begin))
                     self.visit(vector, lanes, assumed)

@@ -60,7 +60,8 @@ class Fold:
     combined in any order; `running` is neutral then. `cheap`: scalar code without
     checks or loops; `plain`: with a plain operator on one component, and without calls.
     `short`: there may be few points, so that those that fill no vector count.
-    `is_large`: the run-time test whether results exceed the caches.
+    `is_large`: the run-time test whether results exceed the caches. `long`: most often
+    the operands do, and each is read once.
     """
 
     code: Callable[[], PointCode]
@@ -73,6 +74,7 @@ class Fold:
     plain: bool = False
     short: bool = False
     is_large: Callable[[], kc.Expression] | None = None
+    long: bool = False
 
 
 class VectorCode:

@@ -193,13 +193,15 @@ def points_of_range(
 @immutable
 class ReductionChunk:
     """Points of a segment, from the first of `ends` to before the last, that are
-    reduced into a accumulators; the remainder loop begins at `start`."""
+    reduced into accumulators; the remainder loop begins at `start`. `long`: one of
+    several chunks of its segment."""
 
     reduction: Reduction
     accumulators: Accumulators
     segment: list[kc.Variable]
     ends: tuple[kc.Expression, kc.Expression]
     start: kc.Variable
+    long: bool = False
 
 
 # --- contiguous reads -----------------------------------------------------------------

@@ -68,7 +68,8 @@ def stream_blocks(k: CodeBuilder, total: Size, loop: kc.For) -> kc.For:
     aligned = kc.Binary("==", start % many, zero, kc.TRUTH)
     streams = k.declare("streams", kc.Binary("&&", large, aligned, kc.TRUTH))
     end = kc.Select(streams, stop - (BLOCK - 1), start, kc.LONG)
-    k.emit(kc.For(block, start, end, many, kc.Block((fill, *flush))))
+    blocks = kc.Block((fill, *flush))
+    k.emit(kc.For(block, start, end, many, blocks, streams=True))
     whole = start + (stop - start) // BLOCK * BLOCK
     rest = k.declare("rest", kc.Select(streams, whole, start, kc.LONG))
     return replace(loop, start=rest)

@@ -108,6 +108,7 @@ def fold_of(k: KernelBuilder, chunk: ReductionChunk) -> Fold:
         cheap=reduction.is_cheap,
         plain=reduction.is_cheap and reduction.is_simple and not several,
         short=bool(chunk.segment),
+        long=chunk.long,
     )
 
 
@@ -157,7 +158,8 @@ def accumulate_in_array(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcom
         k.assign(chunk.start, last - (last - first) % ACCUMULATORS)
         with k.loop("l", ACCUMULATORS) as lane:
             store_neutral(k, reduction.operators, memories, lane)
-        blocks = k.loop("i", chunk.start, first, ACCUMULATORS)
+        streams = chunk.long
+        blocks = k.loop("i", chunk.start, first, ACCUMULATORS, streams=streams)
         with blocks as index:
             with k.nested() as block, k.loop("l", ACCUMULATORS) as lane:
                 values = reduction.visit(k, chunk.segment, index + lane)

@@ -160,7 +160,7 @@ def reduce_units(
     k = host.kernel("reduce")
     with each_work_unit(k, split, (*split.segments, split.chunks)) as (unit, at, _):
         ends = chunk_bounds(k, split, at.indices[-1])
-        accumulators = reduce_range(k, reduction, at.indices[:-1], ends)
+        accumulators = reduce_range(k, reduction, at.indices[:-1], ends, long=True)
         accumulators.save(partials, (unit,))
     host.launch(k, split.groups * some, 1, fresh=reduction.is_fresh)
     return partials
@@ -177,7 +177,7 @@ def reduce_single_segment(
     k = host.kernel("reduce")
     with each_work_unit(k, split, (split.chunks,)) as (unit, at, _):
         accumulators = reduce_range(
-            k, reduction, [], chunk_bounds(k, split, at.indices[-1])
+            k, reduction, [], chunk_bounds(k, split, at.indices[-1]), long=True
         )
         for memory, value, type_ in zip(
             words, scalar_places(accumulators), types, strict=True
@@ -210,15 +210,17 @@ def reduce_range(
     reduction: Reduction,
     segment: list[kc.Variable],
     ends: tuple[kc.Expression, kc.Expression],
+    long: bool = False,
 ) -> Accumulators:
-    """Reduce the elements of a segment from the first to before the last."""
+    """Reduce the elements of a segment from the first to before the last; `long`: there
+    are others, in other chunks."""
     first, last = ends
     accumulators = Accumulators(k, reduction.operators)
     accumulators.reset()
 
     def most_at_once(unchecked: Reduction) -> None:
         start = k.declare("start", first)
-        chunk = ReductionChunk(unchecked, accumulators, segment, ends, start)
+        chunk = ReductionChunk(unchecked, accumulators, segment, ends, start, long)
         reduce_chunk(k, chunk)
         one_by_one(unchecked, start)
 

@@ -88,6 +88,7 @@ def distribute_selection_cyclically(
             chunk.start,
             commutes=True,
             cheap=True,
+            long=chunk.long,
         )
         lanes.reset()
         outcome: KernelOutcome = distribute_fold_cyclically(fold, loop_context(k))

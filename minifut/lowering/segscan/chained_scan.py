@@ -189,7 +189,9 @@ class _ChainedScan:
         """Compute that of a whole unit, with the same bits wherever that happens."""
         _, (segment, start, end) = self.chunk_of(unit)
         if self.first is None:
-            return reduce_range(self.k, self.reduction, segment, (start, end))
+            return reduce_range(
+                self.k, self.reduction, segment, (start, end), long=True
+            )
         made = self.accumulators()
         self.first.aggregate(self.k, made, (segment, start, end))
         return made

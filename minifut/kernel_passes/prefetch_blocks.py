@@ -1,0 +1,124 @@
+"""Prefetch what loops read that go once through long arrays, block by block.
+
+    for (at = first; at < whole; at += 16) {     for (at ..) {
+        x = vload8(xs + at);              →          PREFETCH(xs + at + 1024);
+        y = vload8(xs + at + 8);                     PREFETCH(xs + at + 1032);
+        ..                                           ..  }
+
+The more instructions a block takes, the fewer blocks fit into the reorder window of a
+core, until loops wait for memory in spite of hardware prefetchers, which stop at the
+ends of pages. Measured in C with arrays of 256 MB and AVX-512 on two cores: the sum of
+a vector takes 0.97 of the time, its least and greatest element 0.88, the sum of a
+polynomial of degree 20 0.70, a map of that with non-temporal stores 0.74. In caches
+prefetches cost nothing that could be measured; distances below a page gain less.
+
+Conditions: lowering says that the loop streams. Loads at unit stride are found through
+definitions and through counters of loops inside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minifut.ir.sizes import ZERO, Size
+from minifut.ir.traverse import walk
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, constants, declared
+from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.editor import KernelEditor
+from minifut.kernel_passes.index_ranges import as_size
+from minifut.kernel_passes.prefetch import MOST_STREAMS
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, Remark, rule
+
+BLOCK_DISTANCE = 8192
+"""bytes from a block to its prefetches: two pages"""
+LINE = 64
+"""bytes of a cache line"""
+
+
+def prefetch_streaming_loops(k: KernelEditor) -> None:
+    """Apply the rule to all loops of a kernel."""
+    k.change_loops(lambda loop: rewritten(prefetch_block, loop, CodeContext(k)))
+
+
+def _remark(loop: kc.For, context: CodeContext) -> Remark:
+    names = dict.fromkeys(memory.name.base for memory, _ in streams_of(loop))
+    return Remark((f"{', '.join(names)}, {BLOCK_DISTANCE} bytes ahead of the block",))
+
+
+@rule(remark=_remark)
+def prefetch_block(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Prefetch the lines that a later block of a streaming loop will read.
+
+    before:
+        given (const long *xs, long *ys, long n)
+        STREAMING
+        for (long at = 0; at < n; at += 16) {
+            long own = at;
+            ys[at] = xs[own];
+        }
+    after:
+        for (long at = 0L; at < n; at += 16L) {
+            PREFETCH(xs + (at + 1024));
+            PREFETCH(xs + (at + 1032));
+            long own = at;
+            ys[at] = xs[own];
+        }
+    declines: it has no loads of unit stride
+        given (const long *xs, long *ys, long n)
+        STREAMING
+        for (long at = 0; at < n; at += 16) {
+            ys[at] = at * 2;
+        }
+    """
+    if not isinstance(loop, kc.For) or not loop.streams:
+        return None
+    step, streams = loop.step, streams_of(loop)
+    if not streams or not isinstance(step, kc.Literal):
+        return Declined("it has no loads of unit stride")
+    prefetches = [
+        kc.Prefetch(memory, kc.SizeValue(place + point + BLOCK_DISTANCE // width))
+        for memory, place in streams
+        for width in [memory.element.bytes]
+        for point in range(0, int(step.value), LINE // width)
+    ]
+    body = kc.Block((*prefetches, *loop.body.statements))
+    return (replace(loop, streams=False, body=body),)
+
+
+def streams_of(loop: kc.For) -> list[tuple[kc.Memory, Size]]:
+    """The memories that a round of a loop reads at unit stride, each with the first
+    index: one for loads whose indices differ by constants."""
+    body, index = loop.body.statements, loop.variable.name
+    definitions = {n: _first_of(value) for n, value in constants(body).items()}
+    counters = {
+        inner.variable.name: ZERO
+        for inner in walk(loop.body)
+        if isinstance(inner, kc.For) and inner.rounds is not None
+    }
+    own = declared(body) | assigned(body) | {index}
+    found: dict[tuple[Name, Size], tuple[kc.Memory, Size]] = {}
+    for load in walk(loop.body):
+        if not isinstance(load, kc.Load) or load.memory.space != "global":
+            continue
+        place = as_size(load.index, definitions)
+        if place is None:
+            continue
+        rest = place.substitute(counters) - Size.of(index)
+        if rest.names().isdisjoint(own):
+            constant = rest.substitute(dict.fromkeys(rest.names(), ZERO))
+            first = rest - constant + Size.of(index)
+            found.setdefault((load.memory.name, first), (load.memory, first))
+    return list(found.values())[:MOST_STREAMS]
+
+
+def _first_of(value: kc.Expression) -> kc.Expression:
+    """The index of a block that is moved where it would end beyond the last point, for
+    the others."""
+    match value:
+        case kc.Call("min", (kc.Variable() as index, _), _):
+            return index
+    return value
