@@ -145,7 +145,8 @@ def away_from_ends(fold: Fold, k: CodeBuilder) -> PointCode:
     code = fold.code()
     one, body = kc.Literal(1, kc.LONG), kc.Block(code.body)
     points = kc.For(code.index, fold.first, fold.last, one, body)
-    decided = decided_in_block(points, fold.first, 1, k)
+    own = [variable.name for variable in code.running]
+    decided = decided_in_block(points, fold.first, 1, k, own)
     return replace(code, body=decided[1]) if decided else code
 
 

@@ -46,6 +46,11 @@ class PointCode:
     passed: tuple[kc.Variable, ...] = ()
     before: tuple[kc.Variable, ...] = ()
 
+    @property
+    def running(self) -> tuple[kc.Variable, ...]:
+        """The variables that differ from point to point."""
+        return (*self.left, *self.right, *self.passed, *self.before)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
@@ -165,7 +170,8 @@ class VectorCode:
     ) -> tuple[kc.Expression, tuple[kc.Statement, ...]] | None:
         one, body = kc.Literal(1, kc.LONG), kc.Block(statements)
         points = kc.For(self.code.index, at, at + self.width, one, body)
-        return decided_in_block(points, at, self.width, self.k)
+        own = [variable.name for variable in self.code.running]
+        return decided_in_block(points, at, self.width, self.k, own)
 
     def combine(
         self, left: Sequence[kc.Expression], operator: OperatorCode | None = None
@@ -207,6 +213,5 @@ class VectorCode:
         change: Callable[[kc.Statement], kc.Statement] | None = None,
     ) -> None:
         code = self.code
-        running = (*code.left, *code.right, *code.passed, *code.before)
-        made = vectorise(self.k, statements, code.index, at, self.width, running)
+        made = vectorise(self.k, statements, code.index, at, self.width, code.running)
         self.k.statements.extend(map(change, made) if change else made)

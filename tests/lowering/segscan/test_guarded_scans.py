@@ -1,5 +1,5 @@
 """Scans and sums whose elements depend on their position: guards of the first and the
-last elements, neighbours by rotation, ranges."""
+last elements, neighbours by rotation, ranges; and branches on what is scanned."""
 
 from __future__ import annotations
 
@@ -39,6 +39,15 @@ entry main [n] (xs: [n]i32): ([n]f32, [n]f64, f32) =
   in (scan f32.max (-f32.inf) far,
       scan f64.min f64.inf (map2 farther (iota n) xs),
       f32.maximum (map2 (at (-5000000000)) (iota n) xs))""",
+    "branches on what is scanned": """
+entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
+  let sums = scan (+) 0 xs
+  let ones = map (\\x -> i64.i32 x & 1) xs
+  let zeros = scan (+) 0 (map (1 -) ones)
+  let before = scan (+) 0 ones
+  let place o z b = if o == 1 then zeros[n - 1] + b - 1 else z - 1
+  in (map2 (\\x s -> if s == 1 then x else s + 2) xs sums,
+      map3 place ones zeros before)""",
     "products that do not commute": """
 entry main [n] (xs: [n]i32): [n](i32, i32) =
   scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
