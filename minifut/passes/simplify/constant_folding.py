@@ -23,6 +23,7 @@ def may_fold(exp: ScalarOp) -> bool:
         len(operands) == 1
         or operands[0] == operands[1]
         or any(isinstance(operand, Constant) for operand in operands)
+        or (exp.operator.name == "add" and exp.operator.result.is_integer)
     )
 
 
@@ -164,6 +165,60 @@ def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
     ):
         return with_expression(statement, Copy(inner.operands[0]))
     return UNDO_TWICE_REFUSED
+
+
+RECOMPOSE_REFUSED = Declined("it adds no remainder to what was divided")
+REMAINDERS = {"div": "mod", "quot": "rem"}
+"""of divisions that round down, and towards zero"""
+
+
+@rule(core.ScalarOp)
+def recompose_quotient(statement: Stm, context: StatementContext) -> Outcome:
+    """A quotient times the divisor plus the remainder is what was divided: flat indices
+    that were taken apart, whose elements are neighbours then.
+
+    before:
+        given (i: i64)
+        let q: i64 = div_i64(i, 7i64)
+        let r: i64 = mod_i64(i, 7i64)
+        let m: i64 = mul_i64(q, 7i64)
+        let x: i64 = add_i64(m, r)
+    after:
+        let q: i64 = div_i64(i, 7i64)
+        let r: i64 = mod_i64(i, 7i64)
+        let m: i64 = mul_i64(q, 7i64)
+        let x: i64 = i
+    declines: it adds no remainder to what was divided
+        like before, with
+        mod_i64 => rem_i64
+    """
+    operands = _operands(statement.exp, "add")
+    for product, rest in filter(None, (operands, operands[::-1])):
+        factors = _operands(context.definition(product), "mul")
+        for quotient, divisor in filter(None, (factors, factors[::-1])):
+            whole = _divided(quotient, rest, context)
+            if whole is not None and whole[1] == divisor:
+                return with_expression(statement, Copy(whole[0]))
+    return RECOMPOSE_REFUSED
+
+
+def _divided(
+    quotient: Atom, rest: Atom, context: StatementContext
+) -> tuple[Atom, ...] | None:
+    """What was divided by what, if these are the quotient and the remainder."""
+    for division, remainder in REMAINDERS.items():
+        whole = _operands(context.definition(quotient), division)
+        if whole and whole == _operands(context.definition(rest), remainder):
+            return whole
+    return None
+
+
+def _operands(exp: object, name: str) -> tuple[Atom, ...]:
+    """The operands of an operation on integers, if it is the one of that name."""
+    match exp:
+        case ScalarOp(made, operands) if made.name == name and made.result.is_integer:
+            return operands
+    return ()
 
 
 READ_SIZE_REFUSED = Declined("the size has to be computed")

@@ -57,6 +57,7 @@ from minifut.passes.simplify.constant_folding import (
     may_fold,
     multiply_for_power,
     read_size,
+    recompose_quotient,
     undo_twice,
 )
 from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
@@ -82,7 +83,13 @@ ROUNDS = 5
 REPEATS = 20
 
 RULES: dict[type, tuple[Rule, ...]] = {
-    core.ScalarOp: (fold_constants, apply_identities, multiply_for_power, undo_twice),
+    core.ScalarOp: (
+        fold_constants,
+        apply_identities,
+        multiply_for_power,
+        recompose_quotient,
+        undo_twice,
+    ),
     core.SizeExp: (read_size,),
     core.If: (
         take_known_branch,
