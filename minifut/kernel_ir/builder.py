@@ -146,6 +146,7 @@ class CodeBuilder:
         type_: kc.VectorType = kc.LONG,
         parallel: bool = False,
         points: bool = False,
+        expensive: bool = False,
         streams: bool = False,
         extent: kc.Operand | None = None,
     ) -> Iterator[kc.Variable]:
@@ -162,6 +163,7 @@ class CodeBuilder:
                 kc.Block(tuple(body)),
                 parallel,
                 points,
+                expensive,
                 streams=streams,
                 extent=None if extent is None else kc.as_expression(extent, type_),
             )

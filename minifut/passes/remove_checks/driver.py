@@ -15,7 +15,6 @@ from minifut.ir import core
 from minifut.ir.core import (
     Assert,
     Body,
-    ForLoop,
     Function,
     If,
     Lambda,
@@ -33,6 +32,11 @@ from minifut.ir.types import I64
 from minifut.names import NameSource
 from minifut.passes.remove_checks.disjoint_scatters import join_disjoint_scatters
 from minifut.passes.remove_checks.limits import limited_results
+from minifut.passes.remove_checks.loop_invariants import (
+    LoopInvariants,
+    enter_iteration,
+    loop_invariants,
+)
 from minifut.passes.remove_checks.rules import (
     SELECTING,
     FactContext,
@@ -80,6 +84,8 @@ class FactsWalk:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))
         self.joined_scatters = False
+        self.looped: tuple[Loop, LoopInvariants] | None = None
+        """the loop that was walked last"""
         self.limited: tuple[Any, list[bool]] = (None, [])
         """the SOAC that was walked last, and which of its results have indices of its
         width as elements"""
@@ -96,8 +102,7 @@ class FactsWalk:
         made: list[Stm] = []
         for statement in statements:
             for new in self.statement(statement):
-                self.facts.execute(new)
-                self.learn(new)
+                self.enter(new)
                 made.append(new)
         return same_or(made, statements)
 
@@ -115,11 +120,20 @@ class FactsWalk:
                 return tuple(replace(new, exp=self.inside(new.exp)) for new in outcome)
         return (replace(statement, exp=self.inside(exp)),)
 
+    def enter(self, statement: Stm) -> None:
+        """Learn what holds after a statement."""
+        self.facts.execute(statement)
+        self.learn(statement)
+
     def learn(self, statement: Stm) -> None:
         """What is known of elements: of arrays that are made, or one that is read."""
         match statement:
             case Stm((bound,), core.Index(array, _)) if bound.type == I64:
                 learn_limit(self.facts, bound.name, array)
+            case Stm(pattern, Loop()) if (
+                self.looped and statement.exp is self.looped[0]
+            ):
+                self.looped[1].assume(self.facts, pattern)
             case Stm(pattern, Screma() as exp) if exp is self.limited[0]:
                 width = self.facts.form(exp.width)
                 for bound, is_limited in zip(pattern, self.limited[1], strict=False):
@@ -160,14 +174,12 @@ class FactsWalk:
             return replace(body, statements=self.statements(body.statements))
 
     def loop(self, exp: Loop) -> Loop:
+        found = loop_invariants(self.facts, exp, self.enter)
         with self.facts.inner():
-            self.facts.natural_sizes(exp.parameters)
-            if isinstance(exp.form, ForLoop):
-                bound = self.facts.form(exp.form.bound)
-                self.facts.run_over(exp.form.index, bound, "the loop")
-            else:
-                self.facts.assume(exp.form.condition, True, "the loop")
-            return replace(exp, body=self.node(exp.body))
+            enter_iteration(self.facts, found)
+            made = replace(exp, body=self.node(exp.body))
+        self.looped = made, found
+        return made
 
     def combinator(self, exp: Any) -> Any:
         """A SOAC: the lambda runs once per element, so its width is not zero."""
