@@ -332,9 +332,12 @@ class Facts:
             return meaning.form_of_size(self, what)
         return meaning.form_of(self, what)
 
-    def proves(self, what: Size | Form) -> Proof | None:
-        """A proof that a size or form is never negative."""
-        return proof.prove(self, self.form(what) if isinstance(what, Size) else what)
+    def proves(
+        self, what: Size | Form, most: int = proof.MOST_STEPS[0]
+    ) -> Proof | None:
+        """A proof that a size or form is never negative, of at most so many steps."""
+        goal = self.form(what) if isinstance(what, Size) else what
+        return proof.prove(self, goal, most)
 
     def holds(self, condition: core.Atom, truth: bool = True) -> Proof | None:
         """A proof that a condition is true (or false)."""

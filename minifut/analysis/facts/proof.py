@@ -48,18 +48,19 @@ MOST_FACTS = 24
 of its definition; a long body has a check for each of its indices"""
 
 
-def prove(facts: Facts, goal: Form) -> Proof | None:
-    """The facts by which the form is never negative; None: not proved, which is kept
-    until a fact is added."""
+def prove(facts: Facts, goal: Form, most: int = MOST_STEPS[0]) -> Proof | None:
+    """The facts by which the form is never negative, found in at most so many steps;
+    None: not proved, which is kept until a fact is added."""
     goal = tightened(goal)
     if facts.range_of_form(goal)[0] >= 0:
         return ()
     if facts.proving == len(MOST_STEPS):
         return None
-    key = "refused", facts.proving, frozenset(goal.items())
+    steps = min(most, MOST_STEPS[facts.proving])
+    key = "refused", steps, frozenset(goal.items())
     if facts.memo.get(key) == facts.version:
         return None
-    search = _Search(facts, MOST_STEPS[facts.proving])
+    search = _Search(facts, steps)
     facts.proving += 1
     try:
         shown = search.shows(goal, DEEPEST)
@@ -74,7 +75,7 @@ class _Search:
     def __init__(self, facts: Facts, steps: int) -> None:
         self.facts = facts
         self.used: list[Fact] = []
-        self.steps = steps
+        self.steps, self.least = steps, -steps
         self.cases = MOST_CASES
         self.seen: set[frozenset[tuple[object, int]]] = set()
 
@@ -103,9 +104,12 @@ class _Search:
             end = self.facts.range_of_atom(atom)[0 if sign > 0 else 1]
             if self.shows(combine(product(slope, number(end)), 1, rest, 1), depth - 1):
                 return True
-        return any(
-            self.by_fact(fact, atom, slope, rest, sign, depth) for fact in bounds
-        ) or self.by_cases(atom, slope, rest, depth)
+        for fact in bounds:
+            if self.steps < self.least:
+                return False
+            if self.by_fact(fact, atom, slope, rest, sign, depth):
+                return True
+        return self.by_cases(atom, slope, rest, depth)
 
     def age(self, atom: SizeFactor) -> int:
         """Greater for what was defined later; most for what is no name."""

@@ -27,6 +27,8 @@ from minifut.names import Name
 
 MOST_PARAMETERS = 5
 """integers of a loop with more are not examined"""
+MOST_STEPS = 12
+"""of a proof of a candidate"""
 MOST_ROUNDS = 4
 """of dropping candidates"""
 DEEPEST = 2
@@ -102,7 +104,7 @@ def loop_invariants(facts: Facts, loop: Loop, enter: Enter) -> LoopInvariants:
     bounds = tuple(
         bound
         for bound in _candidates(integers, index)
-        if facts.proves(bound.at(facts, start)) is not None
+        if facts.proves(bound.at(facts, start), MOST_STEPS) is not None
     )
     inside = tuple(_conditions(facts, loop, start))
     for _ in range(MOST_ROUNDS):
@@ -213,36 +215,45 @@ def _kept(
     enter: Enter,
     depth: int = 0,
 ) -> tuple[Bound, ...]:
-    """The bounds that hold of what the parameters become: by themselves, or on both
-    sides of a branch that gives some of it."""
-    values = {name: facts.form(atom) for name, atom in results.items()}
-    open_ = [
+    """The bounds that hold of what the parameters become: on both sides of a branch
+    that gives some of it, else by themselves."""
+    branch = None if depth == DEEPEST else next(_branches(body, results), None)
+    chosen = {bound.name for bound in branch.pattern} if branch else set()
+    divided = {name for name, atom in results.items() if atom in chosen}
+    apart = tuple(b for b in bounds if not divided.isdisjoint((*b.greater, b.less)))
+    kept = set(apart)
+    if branch is not None and apart:
+        made = branch.exp
+        assert isinstance(made, If)
+        for truth, side in ((True, made.then), (False, made.otherwise)):
+            given = dict(
+                zip((b.name for b in branch.pattern), side.result, strict=True)
+            )
+            there = {
+                name: given.get(atom, atom) if isinstance(atom, Name) else atom
+                for name, atom in results.items()
+            }
+            with facts.inner():
+                facts.assume(made.condition, truth, "the branch")
+                for statement in side.statements:
+                    enter(statement)
+                some = tuple(bound for bound in apart if bound in kept)
+                kept &= {*_kept(facts, some, there, following, side, enter, depth + 1)}
+    values = {name: facts.form(atom) for name, atom in results.items()} | {**following}
+    return tuple(
         bound
         for bound in bounds
-        if facts.proves(bound.at(facts, {**values, **following})) is None
-    ]
-    branch = next(_branches(body, results), None)
-    if not open_ or branch is None or depth == DEEPEST:
-        return tuple(bound for bound in bounds if bound not in open_)
-    made = branch.exp
-    assert isinstance(made, If)
-    rest = tuple(open_)
-    for truth, side in ((True, made.then), (False, made.otherwise)):
-        given = dict(zip((b.name for b in branch.pattern), side.result, strict=True))
-        there = {
-            name: given.get(atom, atom) if isinstance(atom, Name) else atom
-            for name, atom in results.items()
-        }
-        with facts.inner():
-            facts.assume(made.condition, truth, "the branch")
-            for statement in side.statements:
-                enter(statement)
-            rest = _kept(facts, rest, there, following, side, enter, depth + 1)
-    return tuple(bound for bound in bounds if bound not in open_ or bound in rest)
+        if (
+            bound in kept
+            if bound in apart
+            else facts.proves(bound.at(facts, values), MOST_STEPS) is not None
+        )
+    )
 
 
 def _is_integer(type_: object) -> bool:
-    return isinstance(type_, ScalarType) and type_.is_integer
+    """Whether numbers of the type may be positions; unsigned ones are mostly bits."""
+    return isinstance(type_, ScalarType) and type_.kind == "int"
 
 
 def _branches(body: Body, results: Mapping[Name, Atom]) -> Iterator[Stm]:
