@@ -88,6 +88,8 @@ class ScanOfMap:
         )
         body = KernelBody(body.statements, results)
         seen, scan = self.scan(free_names(body))
+        if not free_names(scan).isdisjoint(self.at_point):
+            raise Decline("what a scan maps is read elsewhere by another one")
         if not writes_by_index(exp) and not self.reads_points(free_names(body)):
             raise Decline("the map reads totals alone")
         types = {p.name: p.type for p in seen}

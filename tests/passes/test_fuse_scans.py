@@ -128,6 +128,13 @@ def main [n] (xs: [n]i64) =
   let (least, most) = (reduce i64.min 9 xs, reduce i64.max 0 xs)
   let (_, above, below) = partition2 (\\x -> x == least || x == most) (> least + 5) xs
   in filter (> i64.sum above) (above ++ below)""",
+    "what a scan maps, elsewhere in another one": """
+def main [n] (xs: [n]i64) =
+  let flags = map2 (!=) xs (rotate (-1) xs)
+  let add (v, f) (w, g) = (if g then w else v + w, f || g)
+  let (sums, _) = unzip (scan add (0, false) (zip (replicate n 1i64) flags))
+  let (counts, runs, _) = unzip3 (filter (.2) (zip3 sums xs (rotate 1 flags)))
+  in (counts, runs)""",
 }
 """those of which one does"""
 
