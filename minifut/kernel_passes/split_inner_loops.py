@@ -8,8 +8,8 @@
         }                              }
 
 The steps are those for the points of kernels (`lowering.segmap.cpu`): loads that are
-the same for all points come first, then one test for all checks on positions, then the
-branches.
+the same for all points come first, then one test for all checks on positions, then
+blocks of a period, then the branches.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from minifut.kernel_passes.editor import (
 )
 from minifut.kernel_passes.hoist_loads import hoist_loads
 from minifut.kernel_passes.split_loop import split_by_branches
+from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
 
 def split_loops_inside(k: KernelEditor) -> None:
@@ -36,11 +37,7 @@ def split_loops_inside(k: KernelEditor) -> None:
             return None
         *loads, rest = rewritten(hoist_loads, loop, context) or (loop,)
         assert isinstance(rest, kc.For)
-        checked = rewritten(check_ranges_first, rest, context)
-        if checked is None:
-            made = split_by_branches(rest, context)
-        else:
-            made = change_loops(checked, lambda one: split_by_branches(one, context))
+        made = _in_blocks(rest, context) or _split(rest, context)
         if made is None or not loads:
             return made
         points = kc.Block((*loads, *made))
@@ -50,3 +47,21 @@ def split_loops_inside(k: KernelEditor) -> None:
         return (loops_inside(loop, change),) if loop.points else None
 
     k.change_loops(within)
+
+
+def _in_blocks(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
+    """Loops over blocks in which quotients of the position are the same, split."""
+    blocks = rewritten(strip_mine_by_period, loop, context)
+    if blocks is None:
+        return None
+    return change_loops(
+        blocks, lambda inner: _split(inner, context) if inner.points else None
+    )
+
+
+def _split(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
+    """The loop without checks and branches on the position."""
+    checked = rewritten(check_ranges_first, loop, context)
+    if checked is None:
+        return split_by_branches(loop, context)
+    return change_loops(checked, lambda one: split_by_branches(one, context))

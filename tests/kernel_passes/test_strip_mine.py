@@ -52,6 +52,10 @@ PROGRAMS = {
     "two periods": "tabulate n (\\i -> xs[i % w] + xs[i ^ v] - i / w * v)",
     "inner": "flatten (tabulate_2d 3 n (\\k i -> xs[i % w] * k + i / w))",
     "beside": "tabulate n (\\i -> xs[i % w] + (v + i) % w + v % (i + 1))",
+    "in threads": """flatten (map (\\k -> loop ys = map (+ k) xs for j < 3 do
+        tabulate n (\\i -> let (q, r) = (i / w, i % w)
+                          in if r < v then ys[q * w + r] * j else ys[q] - ys[r] + i))
+        (iota 3))""",
     "many": "tabulate (n * 70) (\\i -> i % w * v + i / w)",
 }
 PERIODS = [(32, 64), (64, 33), (33, 128), (40, 32), (31, 8), (1, 0), (4096, 40)]
