@@ -21,6 +21,7 @@ from typing import Any
 from minifut.ir.node import replace
 from minifut.ir.traverse import contains, map_children
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import has_loops
 from minifut.kernel_passes.hoist_loads import hoist_loads
@@ -104,7 +105,8 @@ def check_ranges_first(
     if failing is None:
         return Declined("a check does not depend on the position alone")
     unchecked = used(_without_checks(loop.body).statements)
-    parallel = loop.parallel or is_independent(unchecked)
+    alone = loop.points or assigned(unchecked) <= declared(unchecked)
+    parallel = loop.parallel or (alone and is_independent(unchecked))
     fast = replace(loop, body=kc.Block(unchecked), parallel=parallel)
     empty = [_is_empty(loop, where) for where in failing]
     holds = all_of([*conditions.assumptions, *empty])

@@ -25,6 +25,13 @@ PROGRAMS = {
     "backwards": "tabulate n (\\i -> xs[w - i])",
     "gathered": "tabulate n (\\i -> xs[i + xs[i]])",
 }
+SUMS = """
+  entry main [n] (v: i64) (xs: [n]{type}): [3]{type} =
+    let best (a, i) (b, j) = if b > a || (b == a && j < i) then (b, j) else (a, i)
+    let at i l = ({type}.sum (tabulate (n - l) (\\j -> xs[j] * i + xs[j + l + v])), l)
+    in map (\\i -> (reduce best (0, 9) (map (at i) (iota (i64.min 5 n)))).0) [0, 1, 2]
+"""
+DTYPES = {"i32": np.int32, "i64": np.int64, "f32": np.float32}
 NUMBERS = [(0, 0), (1, 0), (2, 1), (64, 5), (2048, 2048), (3, 4), (-1, -1), (-1, 1)]
 FAR = [(1 << 62, 1 << 62), (-(1 << 63), 4), ((1 << 63) - 1, 1)]
 
@@ -38,16 +45,32 @@ def test_results_and_failures_are_those_of_the_interpreter(name: str) -> None:
     for n in (1, 2, 128, 150, 4096 if name in ("partner", "pair") else 130):
         for xs in (np.zeros(n, np.int64), np.arange(n, dtype=np.int64) % 2):
             for numbers in (*NUMBERS, *FAR):
-                given: list[Any] = [*map(np.int64, numbers), xs]
-                try:
-                    (wanted,) = run(core, "main", given)
-                except ProgramError as error:
-                    with pytest.raises(ProgramError) as failure:
-                        np.asarray(program.main(*given))
-                    said, known = failure.value.message, error.message
-                    assert said.split("[")[0] == known.split("[")[0]
-                else:
-                    np.testing.assert_array_equal(program.main(*given), wanted)
+                compare(program, core, [*map(np.int64, numbers), xs])
+
+
+def compare(program: Any, core: Any, given: list[Any]) -> None:
+    """Results, or failures, of a program and of the interpreter."""
+    try:
+        (wanted,) = run(core, "main", given)
+    except ProgramError as error:
+        with pytest.raises(ProgramError) as failure:
+            np.asarray(program.main(*given))
+        said, known = failure.value.message, error.message
+        assert said.split("[")[0] == known.split("[")[0]
+    else:
+        np.testing.assert_array_equal(program.main(*given), wanted)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("type_", DTYPES)
+def test_sums_inside_of_folds_are_those_of_the_interpreter(type_: str) -> None:
+    text = SUMS.format(type=type_)
+    core = stages.to_core(stages.check(Source("program.fut", text)))
+    program = minifut.compile(text)
+    for n in (0, 1, 7, 40, 129):
+        xs = (np.arange(n) % 5).astype(DTYPES[type_])
+        for lag in (-3, -1, 0, 1, 2, 1 << 62, -(1 << 63), (1 << 63) - 1):
+            compare(program, core, [np.int64(lag), xs])
 
 
 @pytest.mark.parametrize(

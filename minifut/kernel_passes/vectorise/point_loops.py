@@ -9,8 +9,10 @@ vectorise, with calls of math functions (`vectorise.calls` says why), with small
 matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
-one is not. Inside of points that are done one by one, folds are vectors (`row_folds`,
-`positions_of_extremes`), and calls after loops have loops of their own (`calls_apart`).
+one is not. Inside of points that are done one by one, also of those that are folded,
+folds are vectors (`row_folds`, `positions_of_extremes`), where their checks are tested
+before them (`check_ranges`), and calls after loops have loops of their own
+(`calls_apart`).
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from collections.abc import Sequence
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes.check_ranges import check_ranges_first
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import (
     KernelEditor,
@@ -41,6 +45,7 @@ from minifut.kernel_passes.vectorise.positions_of_extremes import (
 )
 from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
+from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -49,18 +54,18 @@ FEWEST_ELEMENTS = 4
 """accesses with such strides"""
 MOST_PLACES = 4
 """of one array that LLVM compares before a loop, as it makes at most 8 comparisons"""
+FOLD_OF_POINTS = 2
+"""loops around the body of a point that is folded: the segments, and the fold"""
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
 def vectorise_points(k: KernelEditor) -> None:
     """Vectorise the loops over points of a kernel."""
-    loops = [
-        loop
-        for loop in loops_of(k.statements)
-        if isinstance(loop, kc.For) and loop.points
-    ]
+    found = [loop for loop in loops_of(k.statements) if isinstance(loop, kc.For)]
+    loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
-    if reordered or any(map(_is_profitable, loops)):
+    checked = any(kc.Fail in kc.classes_in(f.body) for f in found if not f.points)
+    if reordered or checked or any(map(_is_profitable, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
         k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
@@ -115,22 +120,55 @@ def _reordered(statements: Sequence[kc.Statement]) -> frozenset[Name]:
     )
 
 
-def _vectorised(
-    k: KernelEditor, loop: kc.For, reordered: frozenset[Name], inside: bool = False
+def _fold_in_vectors(
+    k: KernelEditor, loop: kc.For, reordered: frozenset[Name]
 ) -> tuple[kc.Statement, ...] | None:
-    """A loop over points in vectors; `inside` of one that is not, a fold in vectors."""
+    """A fold inside of a point in vectors, its checks tested before it; one of integers
+    is left to the device's compiler then."""
+    context = loop_context(k)
+    found = rewritten(find_extreme_then_place, loop, context)
+    of_floats = loop.variable.name in reordered
+    if found is not None or not (of_floats or _collects(loop)):
+        return found
+    checked = rewritten(check_ranges_first, loop, CodeContext(k))
+    if not of_floats:
+        return checked
+
+    def in_lanes(each: kc.For) -> tuple[kc.Statement, ...] | None:
+        fails = checked is not None and each is loop
+        return None if fails else rewritten(fold_row_in_lanes, each, context)
+
+    return in_lanes(loop) if checked is None else change_loops(checked, in_lanes)
+
+
+def _collects(loop: kc.For) -> bool:
+    """Whether a loop only collects values, in any order."""
+    body = loop.body.statements
+    carries = not assigned(body) <= declared(body)
+    return carries and not Rounds.of(loop, False).waits
+
+
+def _vectorised(
+    k: KernelEditor,
+    loop: kc.For,
+    reordered: frozenset[Name],
+    inside: bool = False,
+    around: int = 0,
+) -> tuple[kc.Statement, ...] | None:
+    """A loop over points in vectors; `inside` of one that is not, a fold in vectors.
+    There are so many loops `around` that are not over points."""
 
     def further(inner: kc.For) -> tuple[kc.Statement, ...] | None:
         return _vectorised(k, inner, reordered, True)
 
+    def deeper(inner: kc.For) -> tuple[kc.Statement, ...] | None:
+        return _vectorised(k, inner, reordered, inside, around + 1)
+
     if not loop.points:
-        if not inside:
-            return None
-        context = loop_context(k)
-        found = rewritten(find_extreme_then_place, loop, context)
-        if found is None and loop.variable.name in reordered:
-            found = rewritten(fold_row_in_lanes, loop, context)
-        return found
+        found = None
+        if inside or around >= FOLD_OF_POINTS:
+            found = _fold_in_vectors(k, loop, reordered)
+        return (loops_inside(loop, deeper),) if found is None else found
     if not _is_profitable(loop):
         return (loops_inside(loop, further),)
     crowd = crowded_rounds(loop)

@@ -33,6 +33,12 @@ BODIES = {
       entry main [n] (xs: [n]f32) =
         map (\\i -> let m = i * i %% (n + 1)
                     in f32.sum (map2 (*) xs[:m] (reverse xs[:m]))) (iota (n + 1))""",
+    "of lags, of which the best is found": """
+      entry main [n] (xs: [n]f32) =
+        let best (a, i) (b, j) = if b > a || (b == a && j < i) then (b, j) else (a, i)
+        let at i l = (f32.sum (tabulate (i - l) (\\j -> xs[j] * xs[j + l])), l)
+        in map (\\i -> (reduce best (-f32.inf, -1) (map (at i) (i / 4...i / 2))).0)
+               (iota (n + 1))""",
     "one thread": """
       entry main [n] (xs: [n]f32) =
         loop ys = copy xs for i < n do
