@@ -10,36 +10,33 @@ finds the first in a total order, that of the keys and then of the elements' pos
 elements may be combined in any order if their positions are compared where keys are
 equal. With a NaN it is no order, and not even associative.
 
-It is proved by cases: the operator is evaluated for each outcome of comparing the
-components of the operands, less, equal or greater, and must give the operand that the
-keys choose in all of them.
+It is proved by cases (`ir.cases`): the operator must give the operand that the keys
+choose whether components of the operands are less, equal or greater.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
-from typing import TypeAlias
 
+from minifut.ir.cases import (
+    EXTREMES,
+    LEFT,
+    RIGHT,
+    KnownOutcome,
+    Outcomes,
+    chosen,
+    component,
+    computed,
+)
 from minifut.ir.core import Atom, Body, Constant, Copy, Exp, If, Lambda, ScalarOp
 from minifut.ir.node import immutable
-from minifut.ir.scalars import COMPARE, known_truth
+from minifut.ir.scalars import COMPARE
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
 
 MOST_KEYS = 3
-LEFT, RIGHT = 0, 1
-BOTH = frozenset((LEFT, RIGHT))
-
-OperandComponent: TypeAlias = tuple[int, frozenset[int]]
-"""its number, and the operands that have this value of it"""
-KnownOutcome: TypeAlias = bool | OperandComponent | None
-Outcomes: TypeAlias = Mapping[int, int]
-"""of compared components: -1, 0 or 1 if that of the left operand is less, equal or
-greater"""
-
-EXTREMES = ("min", "max")
 
 
 @immutable
@@ -121,16 +118,11 @@ def _compared(operator: Lambda) -> list[int]:
 
 def _winners(operator: Lambda, outcomes: Outcomes) -> frozenset[int]:
     """The operands that are the result for some outcomes of comparing."""
-    known: dict[Atom, KnownOutcome] = {}
-    for name, (number, side) in _parameters(operator).items():
-        same = outcomes.get(number) == 0
-        known[name] = number, BOTH if same else frozenset((side,))
-    sides = BOTH
-    for number, result in enumerate(_results(operator.body, known, outcomes)):
-        if not isinstance(result, tuple) or result[0] != number:
-            return frozenset()
-        sides &= result[1]
-    return sides
+    known: dict[Atom, KnownOutcome] = {
+        name: component(number, side, outcomes)
+        for name, (number, side) in _parameters(operator).items()
+    }
+    return chosen(_results(operator.body, known, outcomes))
 
 
 def _results(
@@ -162,22 +154,5 @@ def _values(
                 return _results(then if holds else otherwise, known, outcomes)
         case ScalarOp(table, operands):
             values = [_known(atom, known) for atom in operands]
-            return [_computed(table.name, values, outcomes)]
+            return [computed(table.name, values, outcomes)]
     return None
-
-
-def _computed(
-    name: str, values: Sequence[KnownOutcome], outcomes: Outcomes
-) -> KnownOutcome:
-    match values:
-        case ((number, left), (other, right)) if number == other:
-            if name not in COMPARE and name not in EXTREMES:
-                return None
-            outcome = 0
-            if left != right:
-                outcome = outcomes[number] if left == {LEFT} else -outcomes[number]
-            if name in COMPARE:
-                return COMPARE[name](outcome, 0)
-            first = outcome >= 0 if name == "max" else outcome <= 0
-            return number, left if first else right
-    return known_truth(name, values)

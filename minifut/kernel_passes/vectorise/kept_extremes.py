@@ -7,31 +7,36 @@
         }
     }
 
-That a body does so is proved by cases, as for operators of the core
-(`analysis.selections`): it is evaluated for an element whose key is less, equal,
-greater, or a NaN, which may never be kept.
+That a body does so is proved by cases (`ir.cases`), as for operators of the core: it is
+evaluated for an element whose key is less, equal, greater, or a NaN, which may never be
+kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.cases import (
+    LEFT,
+    RIGHT,
+    KnownOutcome,
+    Outcomes,
+    chosen,
+    component,
+    computed,
+)
 from minifut.ir.node import immutable
-from minifut.ir.scalars import COMPARE, known_truth
+from minifut.ir.scalars import COMPARE
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.names import Name
 
-KEY, PLACE = "key", "place"
+KEY, PLACE = 0, 1
 PLAIN = (kc.Declare, kc.Assign, kc.Branch, kc.Comment)
-OUTCOMES = (-1, 0, 1, None)
-"""the new key is less, equal, greater; one of them is a NaN"""
-
-Followed: TypeAlias = "bool | tuple[str, bool] | None"
-"""a condition; a key or a place, and whether it is that of the element"""
+OUTCOMES = (1, 0, -1, None)
+"""the key kept so far is greater, equal, less; one of both keys is a NaN"""
 
 
 @immutable
@@ -116,24 +121,24 @@ def _kept(
     outcome: int | None,
 ) -> bool | None:
     """Whether an element with such a key is kept; None if that is not all there is."""
-    known: dict[Name, Followed] = {
-        best.name: (KEY, False),
-        place.name: (PLACE, False),
-        loop.variable.name: (PLACE, True),
+    # an element comes after those that were kept
+    outcomes = {KEY: outcome, PLACE: -1}
+    known: dict[Name, KnownOutcome] = {
+        best.name: component(KEY, LEFT, outcomes),
+        place.name: component(PLACE, LEFT, outcomes),
+        loop.variable.name: component(PLACE, RIGHT, outcomes),
     }
-    if not _run(loop.body.statements, known, key.name, outcome):
+    if not _run(loop.body.statements, known, key.name, outcomes):
         return None
-    match known[best.name], known[place.name]:
-        case (("key", new), ("place", other)) if new == other:
-            return new
-    return None
+    sides = chosen((known[best.name], known[place.name]))
+    return RIGHT in sides if len(sides) == 1 else None
 
 
 def _run(
     statements: Sequence[kc.Statement],
-    known: dict[Name, Followed],
+    known: dict[Name, KnownOutcome],
     key: Name,
-    outcome: int | None,
+    outcomes: Outcomes,
 ) -> bool:
     """Follow statements; whether all branches are decided."""
     for s in statements:
@@ -141,46 +146,34 @@ def _run(
             return False
         match s:
             case kc.Declare(kc.Variable(name), init):
-                value = None if init is None else _value(init, known, outcome)
-                known[name] = (KEY, True) if name == key else value
+                value = None if init is None else _value(init, known, outcomes)
+                new = component(KEY, RIGHT, outcomes)
+                known[name] = new if name == key else value
             case kc.Assign(kc.Variable(name), exp):
                 if name == key:
                     return False
-                known[name] = _value(exp, known, outcome)
+                known[name] = _value(exp, known, outcomes)
             case kc.Branch(condition, then, otherwise):
-                holds = _value(condition, known, outcome)
+                holds = _value(condition, known, outcomes)
                 if not isinstance(holds, bool):
                     return False
-                chosen = then if holds else otherwise
-                if chosen and not _run(chosen.statements, known, key, outcome):
+                side = then if holds else otherwise
+                if side and not _run(side.statements, known, key, outcomes):
                     return False
     return True
 
 
 def _value(
-    exp: kc.Expression, known: dict[Name, Followed], outcome: int | None
-) -> Followed:
+    exp: kc.Expression, known: dict[Name, KnownOutcome], outcomes: Outcomes
+) -> KnownOutcome:
     match exp:
         case kc.Variable(name):
             return known.get(name)
         case kc.Select(condition, then, otherwise):
-            holds = _value(condition, known, outcome)
+            holds = _value(condition, known, outcomes)
             if isinstance(holds, bool):
-                return _value(then if holds else otherwise, known, outcome)
+                return _value(then if holds else otherwise, known, outcomes)
         case kc.Operation(table, operands):
-            values = [_value(o, known, outcome) for o in operands]
-            return _computed(table.name, values, outcome)
+            values = [_value(o, known, outcomes) for o in operands]
+            return computed(table.name, values, outcomes)
     return None
-
-
-def _computed(name: str, values: Sequence[Followed], outcome: int | None) -> Followed:
-    match values:
-        case [(str() as kind, left), (str() as other, right)] if (
-            name in COMPARE and kind == other and left != right
-        ):
-            # an element comes after those that were kept
-            found = outcome if kind == KEY else 1
-            if found is None:
-                return name == "ne"
-            return COMPARE[name](found if left else -found, 0)
-    return known_truth(name, values)
