@@ -7,6 +7,8 @@ nodes are compared by identity, so `equals` and `differs` build comparisons.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from functools import reduce
 from typing import TypeAlias
 
 from minifut.ir.node import immutable, node
@@ -247,6 +249,21 @@ class Vector(Expression):
 
     components: tuple[Expression, ...]
     type: VectorType
+
+
+def all_of(conditions: Iterable[Expression]) -> Expression:
+    """Whether all conditions hold."""
+    return _joined("&&", conditions, True)
+
+
+def any_of(conditions: Iterable[Expression]) -> Expression:
+    """Whether one of the conditions holds."""
+    return _joined("||", conditions, False)
+
+
+def _joined(symbol: str, conditions: Iterable[Expression], none: bool) -> Expression:
+    first, *others = tuple(conditions) or (Literal(none, TRUTH),)
+    return reduce(lambda a, b: Binary(symbol, a, b, TRUTH), others, first)
 
 
 def as_expression(operand: Operand, type_: VectorType = LONG) -> Expression:

@@ -31,7 +31,7 @@ from minifut.kernel_passes.position_conditions import (
     intersection,
     union,
 )
-from minifut.kernel_passes.position_ranges import all_of, extreme, used
+from minifut.kernel_passes.position_ranges import extreme, used
 from minifut.kernel_passes.split_loop import is_independent
 from minifut.rewrite.rule import Declined, rule
 
@@ -109,7 +109,7 @@ def check_ranges_first(
     parallel = loop.parallel or (alone and is_independent(unchecked))
     fast = replace(loop, body=kc.Block(unchecked), parallel=parallel)
     empty = [_is_empty(loop, where) for where in failing]
-    holds = all_of([*conditions.assumptions, *empty])
+    holds = kc.all_of([*conditions.assumptions, *empty])
     return (kc.Branch(holds, kc.Block((fast,)), kc.Block((loop,))),)
 
 
@@ -168,7 +168,7 @@ def test_range_at_once(
     if failing is None:
         return Declined("the condition does not depend on the position alone")
     empty = [_is_empty(loop, where) for where in failing]
-    holds = all_of([*conditions.assumptions, *empty])
+    holds = kc.all_of([*conditions.assumptions, *empty])
     if not conditions.exact:
         return (kc.Branch(kc.Call("!", (holds,), kc.TRUTH), kc.Block((loop,))),)
     assert isinstance(last, kc.Assign)
@@ -237,8 +237,8 @@ def _is_empty(loop: kc.For, where: Any) -> kc.Expression:
     empty: kc.Expression = low >= high
     if not where.uniform:
         return empty
-    other = kc.Call("!", (all_of(where.uniform),), kc.TRUTH)
-    return kc.Binary("||", other, empty, kc.TRUTH)
+    other = kc.Call("!", (kc.all_of(where.uniform),), kc.TRUTH)
+    return kc.any_of((other, empty))
 
 
 def _without_checks(node: Any) -> Any:

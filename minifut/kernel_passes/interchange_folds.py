@@ -36,7 +36,6 @@ from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.drop_fills import filled_by
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.index_ranges import as_size, factor_of
-from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.names import Name
@@ -163,7 +162,7 @@ def interchange_fold(
     with context.k.nested() as interchanged:
         made.emit_interchanged(context.k, loop)
     branch = kc.Branch(
-        all_of([long_enough, fits]),
+        kc.all_of([long_enough, fits]),
         kc.Block(tuple(interchanged)),
         kc.Block((fill, loop)),
     )

@@ -26,7 +26,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.position_ranges import FAR, all_of, extreme
+from minifut.kernel_passes.position_ranges import FAR, extreme
 from minifut.kernel_passes.vectorise.affine import affine
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.permutations import own_block
@@ -125,7 +125,7 @@ def _emit_middle(
     same = k.named(extreme("min", [far, *beyond]), "same")
     unit = k.named(kc.Call("max", (some, period + period), kc.LONG), "unit")
     fits = [start >= 0, period > 0, period <= FAR, same >= unit, *pairs.powers]
-    with k.branch(all_of(fits)):
+    with k.branch(kc.all_of(fits)):
         up = (start + (unit - 1)) & (0 - unit)
         k.assign(low, kc.Call("min", (up, bound), kc.LONG))
         k.assign(high, kc.Call("max", (low, bound & (0 - unit)), kc.LONG))

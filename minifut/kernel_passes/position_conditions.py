@@ -270,7 +270,7 @@ def is_near(term: kc.Expression) -> kc.Expression:
     """Whether a summand is so small that no sum with a position wraps around."""
     above = kc.Binary("<=", long_literal(-FAR), term, kc.TRUTH)
     below = kc.Binary("<=", term, long_literal(FAR), kc.TRUTH)
-    return kc.Binary("&&", above, below, kc.TRUTH)
+    return kc.all_of((above, below))
 
 
 def union(sets: list[PositionRanges]) -> PositionRanges | None:

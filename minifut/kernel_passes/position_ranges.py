@@ -65,7 +65,7 @@ def emit_ranges(
     start, stop = inner.start, inner.bound
     low_value = extreme("min", [extreme("max", [start, *where.lows]), stop])
     if where.uniform:
-        low_value = kc.Select(all_of(where.uniform), low_value, stop, kc.LONG)
+        low_value = kc.Select(kc.all_of(where.uniform), low_value, stop, kc.LONG)
     low = k.declare("low", low_value)
     reached = extreme("max", [low, extreme("min", where.highs or [stop])])
     high = k.declare("high", extreme("min", [reached, stop]))
@@ -100,22 +100,6 @@ def clamped(limit: kc.Expression, summands: int = 0) -> kc.Expression:
 
 def long_literal(number: int) -> kc.Literal:
     return kc.Literal(number, kc.LONG)
-
-
-def all_of(conditions: list[kc.Expression]) -> kc.Expression:
-    """Whether all conditions hold."""
-    first, *others = conditions
-    for other in others:
-        first = kc.Binary("&&", first, other, kc.TRUTH)
-    return first
-
-
-def any_of(conditions: list[kc.Expression]) -> kc.Expression:
-    """Whether one of the conditions holds."""
-    first, *others = conditions
-    for other in others:
-        first = kc.Binary("||", first, other, kc.TRUTH)
-    return first
 
 
 def extreme(function: str, values: list[kc.Expression]) -> kc.Expression:

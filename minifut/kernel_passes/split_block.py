@@ -27,8 +27,6 @@ from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
     PositionIndices,
     PositionRange,
-    all_of,
-    any_of,
     used,
 )
 from minifut.kernel_passes.position_splits import SplitFinder
@@ -160,7 +158,7 @@ def decided_in_block(
     if not search.conditions:
         return None
     conditions = {str(condition): condition for condition in search.conditions}
-    return all_of([*conditions.values()]), used(search.points.body.statements)
+    return kc.all_of([*conditions.values()]), used(search.points.body.statements)
 
 
 class _BlockSearch:
@@ -233,7 +231,7 @@ class _BlockSearch:
     def be_beside(self, where: PositionRange) -> None:
         before = [self.end <= low for low in where.lows]
         self.conditions.append(
-            any_of([*before, *(self.base >= high for high in where.highs)])
+            kc.any_of([*before, *(self.base >= high for high in where.highs)])
         )
 
     def put(self, body: tuple[kc.Statement, ...]) -> None:

@@ -24,7 +24,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.position_ranges import all_of, emit_ranges, used
+from minifut.kernel_passes.position_ranges import emit_ranges, used
 from minifut.kernel_passes.position_splits import SplitFinder, weight
 from minifut.rewrite.rule import Declined, rule
 
@@ -179,11 +179,11 @@ def split_loop(
             emit_ranges(context.k, where, inner, outer)
         else:
             whole, none = kc.Block((inner,)), kc.Block((outer,))
-            context.k.emit(kc.Branch(all_of(where.uniform), whole, none))
+            context.k.emit(kc.Branch(kc.all_of(where.uniform), whole, none))
     assumptions = finder.conditions.assumptions
     if assumptions:
         split = kc.Block(tuple(made))
-        return (kc.Branch(all_of(assumptions), split, kc.Block((loop,))),)
+        return (kc.Branch(kc.all_of(assumptions), split, kc.Block((loop,))),)
     return tuple(made)
 
 

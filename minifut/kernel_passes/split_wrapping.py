@@ -205,4 +205,4 @@ def _is_mask(greatest: kc.Expression) -> kc.Expression:
     """Whether a number is a power of two less one."""
     mask = clamped(greatest)
     common = kc.Binary("&", mask, mask + 1, kc.LONG)
-    return kc.Binary("&&", mask >= 0, common.equals(0), kc.TRUTH)
+    return kc.all_of((mask >= 0, common.equals(0)))

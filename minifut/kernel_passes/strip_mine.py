@@ -43,7 +43,6 @@ from minifut.kernel_passes.pairs import (
 from minifut.kernel_passes.position_ranges import (
     FAR,
     PositionIndices,
-    all_of,
     extreme,
 )
 from minifut.kernel_passes.vectorise.calls import calls_functions
@@ -279,7 +278,7 @@ def _emit_rows(
     fits = [length >= shortest, period <= FAR, *powers]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
-    with k.branch(all_of(fits)):
+    with k.branch(kc.all_of(fits)):
         at = k.declare("at", start)
         row = k.declare("row", start // length)
         with k.while_loop(at < loop.bound):

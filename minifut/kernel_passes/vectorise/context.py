@@ -17,7 +17,6 @@ from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
 from minifut.rewrite.rule import Decline, Declined, Remark
@@ -96,7 +95,7 @@ def loop_context(
     """A loop whose vector width is chosen by the parameter, and is not above others."""
 
     def is_chosen(width: int) -> kc.Expression:
-        return all_of([k.build_constant(p) >= width for p in (LANES, *limits)])
+        return kc.all_of([k.build_constant(p) >= width for p in (LANES, *limits)])
 
     return LoopContext(
         k,

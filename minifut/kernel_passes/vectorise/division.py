@@ -100,7 +100,7 @@ def by_steps(
     one_by_one = lanes.each(
         lambda n: kc.Operation(operator, (first + n, divisor), kc.LONG), I64
     )
-    usual = kc.Binary("&&", first >= 0, divisor > 0, kc.TRUTH)
+    usual = kc.all_of((first >= 0, divisor > 0))
     return kc.Select(usual, result, one_by_one, whole_type)
 
 

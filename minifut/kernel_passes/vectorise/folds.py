@@ -368,7 +368,7 @@ def _around_caches(
         case kc.Store(memory, index, exp, False):
             if memory.element in STREAMABLE and exp.type.lanes == width:
                 aligned = (index & (width - 1)).equals(0)
-                wanted = kc.Binary("&&", large, aligned, kc.TRUTH)
+                wanted = kc.all_of((large, aligned))
                 around = kc.Store(memory, index, exp, True)
                 return kc.Branch(wanted, kc.Block((around,)), kc.Block((statement,)))
     return statement

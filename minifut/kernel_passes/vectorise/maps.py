@@ -11,7 +11,6 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
-from minifut.kernel_passes.position_ranges import all_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     WIDTHS,
@@ -95,7 +94,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         if in_place and not conditions:
             k.statements.extend(vectors)
             return
-        with k.branch(all_of([stop - start >= width, *conditions])):
+        with k.branch(kc.all_of([stop - start >= width, *conditions])):
             k.statements.extend(vectors)
         if narrower and context.inside and width >= WIDTHS[-1]:
             with k.otherwise(), untraced(k, True):

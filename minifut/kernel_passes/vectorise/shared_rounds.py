@@ -40,7 +40,6 @@ from minifut.kernel_passes.position_conditions import is_near
 from minifut.kernel_passes.position_ranges import (
     QUOTIENTS,
     RESIDUES,
-    all_of,
     extreme,
 )
 from minifut.kernel_passes.vectorise.context import LoopContext
@@ -305,7 +304,7 @@ class _Sharing:
             done = most if high.is_shared else k.named(high.high, "done")
             if aligned:
                 grown = self.points - 1
-                together = all_of(
+                together = kc.all_of(
                     [(begun - least).equals(grown), (done - most).equals(grown)]
                 )
                 with k.branch(together):
@@ -354,7 +353,7 @@ class _Sharing:
             tests.append(kc.Binary("<", at, loop.bound, kc.TRUTH))
 
         def some(start: kc.Expression, bound: kc.Expression) -> kc.For:
-            body = kc.Block((kc.Branch(all_of(tests), loop.body),))
+            body = kc.Block((kc.Branch(kc.all_of(tests), loop.body),))
             return self.renamed(replace(loop, start=start, bound=bound, body=body))
 
         if least is not begun:

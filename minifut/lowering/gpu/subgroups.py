@@ -178,8 +178,8 @@ def can_shuffle(k: KernelBuilder) -> kc.Expression:
     are no more than the lanes of one; known when the kernel is built."""
     width = k.build_constant(SUBGROUP)
     is_power = (k.width & (k.width - 1)).equals(0)
-    fits = kc.Binary("&&", is_power, width * width >= k.width, kc.TRUTH)
-    return kc.Binary("&&", width > 1, fits, kc.TRUTH)
+    fits = kc.all_of((is_power, width * width >= k.width))
+    return kc.all_of((width > 1, fits))
 
 
 def _subgroups(group: LaneGroup) -> Subgroups:

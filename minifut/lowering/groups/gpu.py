@@ -148,7 +148,7 @@ def _write_registers(
         full = k.declare("full", _inside(k, ends, extents))
         if width and _is_contiguous(output, extents):
             aligned = _is_aligned(k, output, tile.counts[-1], width)
-            with k.branch(kc.Binary("&&", full, aligned, kc.TRUTH)):
+            with k.branch(kc.all_of((full, aligned))):
                 _write_vectors(
                     k, output, tile, partial(places_of, extents, threads), width
                 )
@@ -212,12 +212,11 @@ def _is_aligned(
 ) -> kc.Expression:
     """Whether pieces are aligned in the result: all that its position is a sum of is a
     multiple of their width."""
-    aligned: kc.Expression = kc.Literal(True, kc.TRUTH)
-    for part in dict.fromkeys((columns, output.offset, *output.strides[:-1])):
-        if part.as_constant is None or part.as_constant % width:
-            multiple = (k.size_value(part) % width).equals(0)
-            aligned = kc.Binary("&&", aligned, multiple, kc.TRUTH)
-    return aligned
+    return kc.all_of(
+        (k.size_value(part) % width).equals(0)
+        for part in dict.fromkeys((columns, output.offset, *output.strides[:-1]))
+        if part.as_constant is None or part.as_constant % width
+    )
 
 
 def _interleaved_places(
@@ -240,10 +239,8 @@ def _interleaved_places(
 def _inside(
     k: GroupBuilder, places: Sequence[Size], extents: Sequence[TileExtent]
 ) -> kc.Expression:
-    inside: kc.Expression | None = None
-    for index, extent in zip(places, extents, strict=True):
-        if extent.is_single:
-            continue
-        below = k.size_value(index) < k.size_value(extent.total)
-        inside = below if inside is None else kc.Binary("&&", inside, below, kc.TRUTH)
-    return kc.Literal(True, kc.TRUTH) if inside is None else inside
+    return kc.all_of(
+        k.size_value(index) < k.size_value(extent.total)
+        for index, extent in zip(places, extents, strict=True)
+        if not extent.is_single
+    )

@@ -251,16 +251,15 @@ def _positions(
 
 def _inside(k: GroupBuilder, parts: list[ClampedRange]) -> kc.Expression:
     """Whether nothing is beyond an edge."""
-    inside: kc.Expression = kc.Literal(True, kc.TRUTH)
+    tests: list[kc.Expression] = []
     for start, length, stride, size in parts:
         if (start, length, stride) == (ZERO, size, ONE):
             continue
         first, last = start, start + (length - 1) * stride
         for end in dict.fromkeys((first, last)):
             at = k.declare("end", k.size_value(end))
-            fits = kc.Binary("&&", at >= 0, at < k.size_value(size), kc.TRUTH)
-            inside = kc.Binary("&&", inside, fits, kc.TRUTH)
-    return k.declare("inside", inside)
+            tests.append(kc.all_of((at >= 0, at < k.size_value(size))))
+    return k.declare("inside", kc.all_of(tests))
 
 
 def _load_clamped(

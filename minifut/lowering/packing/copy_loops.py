@@ -68,7 +68,7 @@ def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
         k.size_value(along.start) >= 0,
         k.size_value(along.start + rows) <= k.size_value(along.extent),
     ]
-    with k.branch(all_of(tests)):
+    with k.branch(kc.all_of(tests)):
         where = tuple(clamped(k, dim, dim.start) for dim in outer)
         here, there = (*where, along.start, ZERO), (ZERO, ZERO, ZERO)
         count = rows * across.extent
@@ -81,14 +81,6 @@ def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
         fill_from(k, target, source, packed, (), ())
 
 
-def all_of(tests: list[kc.Expression]) -> kc.Expression:
-    """Whether all hold."""
-    whole = tests[0]
-    for other in tests[1:]:
-        whole = kc.Binary("&&", whole, other, kc.TRUTH)
-    return whole
-
-
 def zero(type_: ScalarType) -> kc.Literal:
     """The zero of a type."""
     value = 0.0 if type_.is_float else 0 if type_.is_integer else False
@@ -97,11 +89,8 @@ def zero(type_: ScalarType) -> kc.Literal:
 
 def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:
     """Whether an array has elements."""
-    test: kc.Expression = kc.Literal(True, kc.TRUTH)
-    for size in source.shape:
-        if size.as_constant is None or size.as_constant == 0:
-            test = kc.Binary("&&", test, k.size_value(size) > 0, kc.TRUTH)
-    return test
+    sizes = [size for size in source.shape if not size.as_constant]
+    return kc.all_of(k.size_value(size) > 0 for size in sizes)
 
 
 def fill_from(
@@ -232,7 +221,7 @@ def fill_range(
     for position in (dim.start, end):
         value = k.size_value(position)
         inside += [value >= 0, value < k.size_value(dim.extent)]
-    with k.branch(all_of(inside)):
+    with k.branch(kc.all_of(inside)):
         start: kc.Operand = 0
         if dim.step == ONE and is_contiguous(made, source, len(where)):
             fixed = (clamped(k, each, each.start) for each in rest)

@@ -197,12 +197,9 @@ def _inside(
     k: KernelBuilder, dim: DimRange, first: Size, last: kc.Expression
 ) -> kc.Expression:
     """Whether all positions are in bounds."""
-    test: kc.Expression = kc.Literal(True, kc.TRUTH)
     total = k.size_value(dim.extent)
-    for value in (k.size_value(first), last):
-        for bound in (value >= 0, value < total):
-            test = kc.Binary("&&", test, bound, kc.TRUTH)
-    return test
+    ends = (k.size_value(first), last)
+    return kc.all_of(test for end in ends for test in (end >= 0, end < total))
 
 
 def _whole(

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir.core import Atom, Param
@@ -170,8 +169,7 @@ def bin_update(
         # One comparison: unsigned, a negative difference is huge.
         above, size = (kc.Cast(e, UNSIGNED) for e in (place - low, high - low))
         tests.append(above < size)
-    inside = reduce(lambda a, b: kc.Binary("&&", a, b, kc.TRUTH), tests)
-    return BinUpdate(bins, tuple(at), inside, tuple(values))
+    return BinUpdate(bins, tuple(at), kc.all_of(tests), tuple(values))
 
 
 @contextmanager
@@ -192,7 +190,7 @@ def if_updated(
                 neutral = k.read(neutral, ())
             assert isinstance(element, kc.Expression)
             differs = kc.Binary("!=", element, neutral, kc.TRUTH)
-            k.assign(changed, kc.Binary("||", changed, differs, kc.TRUTH))
+            k.assign(changed, kc.any_of((changed, differs)))
 
         k.each(value.shape if isinstance(value, Array) else (), visit)
     with k.branch(changed):

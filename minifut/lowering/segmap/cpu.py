@@ -281,10 +281,9 @@ def clamped_first(
     end = kc.Select(possible, checked.bound, checked.start, kc.LONG)
     one = checked.step
     k.emit(kc.For(index, checked.start, end, one, kc.Block(tuple(body)), True, True))
-    fine = possible
-    for largest, limit in zip(most, limits, strict=True):
-        inside = kc.Binary("<=", largest, limit, kc.TRUTH)
-        fine = kc.Binary("&&", fine, inside, kc.TRUTH)
+    pairs = zip(most, limits, strict=True)
+    inside = (kc.Binary("<=", *pair, kc.TRUTH) for pair in pairs)
+    fine = kc.all_of((possible, *inside))
     with k.branch(kc.Call("!", (fine,), kc.TRUTH)):
         k.emit(checked)
 

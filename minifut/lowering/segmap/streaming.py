@@ -66,7 +66,7 @@ def stream_blocks(k: CodeBuilder, total: Size, loop: kc.For) -> kc.For:
     ]
     large = is_large(k, total, sum(memory.element.bytes for memory in lanes))
     aligned = kc.Binary("==", start % many, zero, kc.TRUTH)
-    streams = k.declare("streams", kc.Binary("&&", large, aligned, kc.TRUTH))
+    streams = k.declare("streams", kc.all_of((large, aligned)))
     end = kc.Select(streams, stop - (BLOCK - 1), start, kc.LONG)
     blocks = kc.Block((fill, *flush))
     k.emit(kc.For(block, start, end, many, blocks, streams=True))

@@ -15,13 +15,11 @@ def write_if_inside(
     value: Atom,
 ) -> None:
     """`output[where] = value`, unless an index is out of bounds."""
-    inside: kc.Expression | None = None
     places: list[kc.Expression] = []
+    tests: list[kc.Expression] = []
     for atom, size in zip(where, output.shape, strict=False):
         index = k.named(kc.Cast(k.scalar(atom), kc.LONG), "place")
         places.append(index)
-        test = kc.Binary("&&", index >= 0, index < k.size_value(size), kc.TRUTH)
-        inside = test if inside is None else kc.Binary("&&", inside, test, kc.TRUTH)
-    assert inside is not None
-    with k.branch(inside):
+        tests.append(kc.all_of((index >= 0, index < k.size_value(size))))
+    with k.branch(kc.all_of(tests)):
         k.write(output, tuple(places), k.atom(value))

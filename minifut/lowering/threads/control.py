@@ -18,7 +18,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import BOOL, ArrayType, ScalarType, shape_of
+from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import release_after
@@ -113,16 +113,14 @@ def lower_match(k: KernelBuilder, stm: Stm, exp: core.Match) -> None:
             _branch(k, exp.default, places)
             return
         case = exp.cases[number]
-        condition: kc.Expression = kc.Literal(True, kc.TRUTH)
-        for scrutinee, wanted in zip(scrutinees, case.values, strict=True):
-            if wanted is not None:
-                test = kc.Operation(
-                    operator("eq", wanted.type),
-                    (scrutinee, k.scalar(wanted)),
-                    kc.VectorType(BOOL),
-                )
-                condition = kc.Binary("&&", condition, test, kc.TRUTH)
-        with k.branch(condition):
+        tests = [
+            kc.Operation(
+                operator("eq", wanted.type), (scrutinee, k.scalar(wanted)), kc.TRUTH
+            )
+            for scrutinee, wanted in zip(scrutinees, case.values, strict=True)
+            if wanted is not None
+        ]
+        with k.branch(kc.all_of(tests)):
             _branch(k, case.body, places)
         with k.otherwise():
             cases(number + 1)

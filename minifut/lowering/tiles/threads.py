@@ -74,11 +74,8 @@ def emit_threads(k: WorkerBuilder, stm: Stm, plan: ThreadPlan) -> None:
 
 def _divides(k: WorkerBuilder, plan: ThreadPlan, lanes: int) -> kc.Expression:
     """Whether all sizes are multiples of the number of lanes."""
-    test: kc.Expression = kc.Literal(True, kc.TRUTH)
-    for size in sorted({k.resolve(size) for size in plan.divided}, key=str):
-        whole = (k.size_value(size) % lanes).equals(0)
-        test = kc.Binary("&&", test, whole, kc.TRUTH)
-    return test
+    sizes = sorted({k.resolve(size) for size in plan.divided}, key=str)
+    return kc.all_of((k.size_value(size) % lanes).equals(0) for size in sizes)
 
 
 def _emit_loops(

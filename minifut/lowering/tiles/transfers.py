@@ -122,15 +122,11 @@ def full_tile_guard(
     k: WorkerBuilder, accumulator: AccumulatorTile, at: tuple[Size, ...]
 ) -> kc.Expression:
     """Whether the whole tile of a thread is inside the result."""
-    test: kc.Expression = kc.Literal(True, kc.TRUTH)
-    for size, rest, i in zip(
-        accumulator.registers, accumulator.remaining, at, strict=True
-    ):
-        fits = k.size_value(i * size + size) <= k.size_value(rest)
-        test = fits if isinstance(test, kc.Literal) else kc.Binary(
-            "&&", test, fits, kc.TRUTH
-        )  # fmt: skip
-    return k.named(test, "full")
+    sides = zip(accumulator.registers, accumulator.remaining, at, strict=True)
+    fits = (
+        k.size_value(i * size + size) <= k.size_value(rest) for size, rest, i in sides
+    )
+    return k.named(kc.all_of(fits), "full")
 
 
 def elements_inside(

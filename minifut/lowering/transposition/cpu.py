@@ -23,7 +23,6 @@ from minifut.kernel_ir.shuffles import interleave
 from minifut.kernel_ir.types import STREAMABLE
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.packing.copy_loops import all_of
 from minifut.lowering.positions import unravel
 from minifut.lowering.segmap.streaming import is_large
 from minifut.lowering.threads.builder import KernelBuilder
@@ -55,7 +54,7 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
             column = k.named(smaller(j, j1 - width), "column")
             transpose_square(k, plane, outer, row, column, width, streaming)
 
-    with k.branch(all_of([last - first >= width for first, last in ends])):
+    with k.branch(kc.all_of([last - first >= width for first, last in ends])):
         if plane.target.memory.element in STREAMABLE:
             with k.branch(_may_stream(k, plane, width)):
                 squares(streaming=True)
@@ -76,7 +75,7 @@ def _may_stream(k: KernelBuilder, plane: Plane, width: int) -> kc.Expression:
     wanted = is_large(k, target.count, target.memory.element.bytes)
     for step in steps:
         aligned = (k.size_value(step) % width).equals(0)
-        wanted = kc.Binary("&&", wanted, aligned, kc.TRUTH)
+        wanted = kc.all_of((wanted, aligned))
     return wanted
 
 

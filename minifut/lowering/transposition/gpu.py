@@ -46,7 +46,7 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
     i0, j0 = k.named(row * length, "i"), k.named(column * length, "j")
     fits = _inside(i0 + (length - 1), most_i, j0 + (length - 1), most_j)
     even = (length % step).equals(0)
-    whole = k.declare("whole", kc.Binary("&&", even, fits, kc.TRUTH))
+    whole = k.declare("whole", kc.all_of((even, fits)))
 
     def load(r: kc.Expression, i: kc.Expression, j: kc.Expression) -> None:
         k.store(tile, r * (length + 1) + lane, k.read(plane.source, (*outer, i, j)))
@@ -79,4 +79,4 @@ def copy_transposed(host: HostBuilder, plane: Plane) -> None:
 def _inside(
     i: kc.Expression, height: kc.Expression, j: kc.Expression, width: kc.Expression
 ) -> kc.Expression:
-    return kc.Binary("&&", i < height, j < width, kc.TRUTH)
+    return kc.all_of((i < height, j < width))
