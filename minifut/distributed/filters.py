@@ -29,9 +29,8 @@ from minifut.ir.core import (
     Scratch,
     Stm,
 )
-from minifut.ir.scope import scope_of
 from minifut.ir.soacs import Scatter, Screma
-from minifut.ir.traverse import rename, substitute
+from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
 
 CoreDefinitions = Mapping[Name, Stm]
@@ -202,8 +201,7 @@ def on_chunk(
     check_elementwise(exp.function, chunked)
     check_elementwise(found.scatter.exp.function, chunked)
     build = Builder(names, chunked.scope, found.scan.location)
-    renamed = rename(found.scan, names)
-    chunked.scope.update(scope_of(renamed))
+    renamed = build.copy(found.scan)
     build.append(renamed)
     fresh = dict(
         zip(
@@ -217,8 +215,7 @@ def on_chunk(
     inner = build.nested()
     last = inner.index(fresh[found.offsets], inner.sub(whole, i64(1)))
     count = build.let(If(empty, Body((), (i64(0),)), inner.finish(last)), "count")
-    scatter = substitute(rename(found.scatter, names), fresh)
-    chunked.scope.update(scope_of(scatter))
+    scatter = build.copy(substitute(found.scatter, fresh))
     build.append(scatter)
     places = {
         old.name: new.name

@@ -28,7 +28,7 @@ from minifut.distributed.locality import check_elementwise, is_local
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Lambda, Param, Replicate, Stm
 from minifut.ir.node import divided, replace
-from minifut.ir.scope import add_parameters, scope_of
+from minifut.ir.scope import add_parameters, fresh_copy, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Reduce, Scan, Screma
 from minifut.ir.traverse import bound_names, free_names, rename, size_names
@@ -269,9 +269,7 @@ def split_map(statement: Stm, chunked: ChunkedSizes, names: NameSource) -> list[
     pairs = [(a, p) for a, p in zip(arrays, parameters, strict=True) if p.name in used]
     function = Lambda(tuple(p for _, p in pairs), after, exp.function.results)
     new = replace(exp, arrays=tuple(a for a, _ in pairs), function=function)
-    renamed = rename(new, names)
-    chunked.scope.update(scope_of(renamed))
-    rest_of_it = replace(statement, exp=renamed)
+    rest_of_it = replace(statement, exp=fresh_copy(new, names, chunked.scope))
     return [*made, *split_maps([rest_of_it], chunked, names)]
 
 
@@ -295,8 +293,8 @@ def _expand(
         if isinstance(type_, AccType) or size_names(type_) & inside:
             raise Undistributable("a value in the map around it has a varying size")
     body = Body(tuple(statements), tuple(results))
-    function = rename(Lambda(exp.function.parameters, body, types), names)
-    chunked.scope.update(scope_of(function))
+    function = Lambda(exp.function.parameters, body, types)
+    function = fresh_copy(function, names, chunked.scope)
     pattern = tuple(
         Param(names.like(name), array_of(type_, (exp.width,)))
         for name, type_ in zip(results, types, strict=True)

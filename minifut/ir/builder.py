@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 from minifut.errors import Location
 from minifut.ir import core, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.scalars import convert, operator
-from minifut.ir.scope import Scope, add_parameters, type_of_atom
+from minifut.ir.scope import Scope, add_parameters, fresh_copy, type_of_atom
 from minifut.ir.sizes import Size, as_size
 from minifut.ir.traverse import atom_size
 from minifut.ir.types import (
@@ -40,6 +41,7 @@ from minifut.ir.typing import type_of
 from minifut.names import Name, NameSource
 
 SizeLike = Size | Name | int
+T = TypeVar("T")
 
 
 def constant(number: int | float | bool, type_: ScalarType) -> Constant:
@@ -152,6 +154,25 @@ class Builder:
         made = make(inner, *[parameter.name for parameter in parameters])
         result = (made,) if isinstance(made, Name | Constant) else tuple(made)
         return Lambda(parameters, inner.finish(*result), self.types(result))
+
+    # --- functions ---
+
+    def copy(self, node: T) -> T:
+        """A copy with fresh names, entered into the scope."""
+        return fresh_copy(node, self.names, self.scope)
+
+    def bound(self, function: Lambda, arguments: Sequence[Atom]) -> Body:
+        """The body of a copy of the function; statements name its arguments."""
+        function = self.copy(function)
+        for parameter, argument in zip(function.parameters, arguments, strict=True):
+            self.bind((parameter,), core.Copy(argument))
+        return function.body
+
+    def apply(self, function: Lambda, arguments: Sequence[Atom]) -> tuple[Atom, ...]:
+        """Emit the body of a copy of the function on these arguments; the results."""
+        body = self.bound(function, arguments)
+        self.extend(body.statements)
+        return body.result
 
     # --- types ---
 

@@ -7,15 +7,16 @@ of all that is bound around its place, and `Builder` adds what it makes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from minifut.errors import InternalError
 from minifut.ir.core import Atom, Constant, Param, Stm
-from minifut.ir.traverse import bound_types, free_names
+from minifut.ir.traverse import bound_types, free_names, rename
 from minifut.ir.types import ArrayType, Type, shape_of
-from minifut.names import Name
+from minifut.names import Name, NameSource
 
 Scope: TypeAlias = dict[Name, Type]
+T = TypeVar("T")
 
 
 def scope_of(*nodes: object) -> Scope:
@@ -27,6 +28,13 @@ def add_parameters(scope: Scope, parameters: Iterable[Param]) -> None:
     """Enter parameters or patterns."""
     for parameter in parameters:
         scope[parameter.name] = parameter.type
+
+
+def fresh_copy(node: T, names: NameSource, scope: Scope) -> T:
+    """The node with fresh names for what it binds, entered into the scope."""
+    copy = rename(node, names)
+    scope.update(scope_of(copy))
+    return copy
 
 
 def greatest_rank(statement: Stm, scope: Mapping[Name, Type]) -> int:

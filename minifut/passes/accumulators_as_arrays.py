@@ -17,10 +17,9 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Case, Copy, If, Loop, Match, Opaque, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.traverse import rename
 from minifut.ir.types import AccType
 from minifut.names import Name
-from minifut.passes.sequential_parts import apply_lambda, in_bounds
+from minifut.passes.sequential_parts import in_bounds
 
 
 def accumulate_in_arrays(build: Builder, statement: Stm, exp: WithAcc) -> None:
@@ -118,10 +117,7 @@ class _Threading:
         then, values = build.nested(), exp.values
         if item.operator is not None:
             old = tuple(then.index(array, *exp.indices) for array in arrays)
-            operator = rename(item.operator, build.names)
-            for parameter in operator.parameters:
-                then.scope[parameter.name] = parameter.type
-            values = apply_lambda(then, operator, (*old, *values))
+            values = then.apply(item.operator, (*old, *values))
         pairs = zip(arrays, values, strict=True)
         new = [then.update(array, exp.indices, value) for array, value in pairs]
         choice = If(inside, then.finish(*new), Body((), arrays))

@@ -16,10 +16,9 @@ from itertools import pairwise
 
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import DimSlice, Exp, Index, Rearrange, Reshape, Stm
-from minifut.ir.scope import array_type, scope_of
+from minifut.ir.scope import array_type
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma, operand_count, redomap
-from minifut.ir.traverse import rename
 from minifut.ir.types import AccType, row_type
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext, with_expression
@@ -90,8 +89,7 @@ def nest_fold(
 
     row_types = [row_type(build.type(array)) for array in arrays]
     function = build.function(row_types, fold_row, "row")
-    again = tuple(rename(reduce, build.names) for reduce in exp.reduces)
-    build.scope.update(scope_of(*again))
+    again = tuple(map(build.copy, exp.reduces))
     whole = redomap(dimensions[0], arrays, again, function)
     return with_expression(statement, whole, build)
 

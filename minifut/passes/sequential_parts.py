@@ -1,6 +1,5 @@
 """What the loops that take the place of SOACs are made of.
 
-apply_lambda(build, \\x -> x + 1, (a,))      let x = a  let y = x + 1     gives y
 bind_rows(build, f, (xs,), i)               let x = xs[i]  ..
 in_bounds(build, (i, j), ([n], [m]))        0 <= i && i < n && 0 <= j && j < m
 write_out(build, map f [a, b], ..)          f a  f b     gives [f a, f b]
@@ -24,17 +23,6 @@ ApplyOperator: TypeAlias = Callable[[Builder, Lambda, Sequence[Atom]], Sequence[
 
 SHORT_CHAIN = 4
 """operands that are folded one after the other"""
-
-
-def apply_lambda(
-    build: Builder, function: Lambda, arguments: tuple[Atom, ...]
-) -> tuple[Atom, ...]:
-    """Emit the lambda's own statements with its parameters bound to the arguments; it
-    must not be used again, since its names are now taken."""
-    for parameter, argument in zip(function.parameters, arguments, strict=True):
-        build.bind((parameter,), Copy(argument))
-    build.extend(function.body.statements)
-    return function.body.result
 
 
 def bind_rows(

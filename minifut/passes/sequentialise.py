@@ -69,7 +69,7 @@ from minifut.names import Name, NameSource
 from minifut.passes.accumulators_as_arrays import accumulate_in_arrays
 from minifut.passes.fold_by_rows import fold_flattened_by_rows
 from minifut.passes.fusion.driver import fuse_in_thread
-from minifut.passes.sequential_parts import apply_lambda, bind_rows, in_bounds
+from minifut.passes.sequential_parts import bind_rows, in_bounds
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Outcome
 from minifut.rewrite.trace import Derivation, Trace
@@ -288,7 +288,7 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
     counts = [len(start) for _, start in operators]
     pairs = zip(divided(accumulators, counts), divided(values, counts), strict=True)
     for (operator, _), (left, right) in zip(operators, pairs, strict=True):
-        carried.following.extend(apply_lambda(inner, operator, left + right))
+        carried.following.extend(inner.apply(operator, left + right))
     elements = (*carried.following[:scanned], *values[combined:])
     for array, element in zip(arrays, elements, strict=True):
         if isinstance(build.type(array), AccType):
@@ -341,7 +341,7 @@ def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
         inside = in_bounds(inner, indices, op.shape)
         then = inner.nested()
         old = tuple(then.index(array, *indices) for array in own)
-        new = apply_lambda(then, op.operator, old + given)
+        new = then.apply(op.operator, old + given)
         updated = [
             then.let(Update(array, indices, atom), array.base)
             for array, atom in zip(own, new, strict=True)

@@ -24,11 +24,9 @@ from minifut.ir.core import (
 )
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import rename
 from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
-from minifut.passes.sequential_parts import apply_lambda
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -133,10 +131,7 @@ def _combined(
     if depth + 1 < len(nest.levels):
         result = inner.let_many(_combined(inner, nest, depth + 1, names))
     elif nest.item.operator is not None:
-        operator = rename(nest.item.operator, build.names)
-        for parameter in operator.parameters:
-            inner.scope[parameter.name] = parameter.type
-        result = apply_lambda(inner, operator, (*names, *nest.values))
+        result = inner.apply(nest.item.operator, (*names, *nest.values))
     body = inner.finish(*result)
     function = Lambda((*old, *level.parameters), body, tuple(types))
     return map_(level.width, (*arrays, *level.arrays), function)

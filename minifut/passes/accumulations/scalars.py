@@ -25,7 +25,6 @@ from minifut.ir.node import divided, replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp, Reduce, Scan, Screma, map_, operand_count
-from minifut.ir.traverse import rename
 from minifut.ir.types import ArrayType, Type, array_of, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.inner_fold import is_scalar_operator
@@ -205,12 +204,9 @@ def _elements_at(build: Builder, soac: Screma, point: int) -> list[Atom]:
 
 def _applied(build: Builder, function: Lambda, given: Sequence[Atom]) -> Sequence[Atom]:
     """The results of a copy of the function, written out."""
-    copy = rename(function, build.names)
-    build.scope.update(scope_of(copy))
-    for parameter, argument in zip(copy.parameters, given, strict=True):
-        build.bind((parameter,), Copy(argument))
-    _write_out(build, copy.body.statements)
-    return copy.body.result
+    body = build.bound(function, given)
+    _write_out(build, body.statements)
+    return body.result
 
 
 def _returning(build: Builder, function: Lambda, bins: int, operands: int) -> Lambda:

@@ -26,7 +26,6 @@ from minifut.passes.accumulations.branches import OUTSIDE
 from minifut.passes.accumulations.elements import all_neutral, level_of
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.flatten.cheap import all_cheap
-from minifut.passes.sequential_parts import apply_lambda
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -223,10 +222,7 @@ class _Gather:
         if self.fresh:
             return values
         assert nest.item.operator is not None
-        operator = rename(nest.item.operator, build.names)
-        for parameter in operator.parameters:
-            build.scope[parameter.name] = parameter.type
-        return apply_lambda(build, operator, (*old, *values))
+        return build.apply(nest.item.operator, (*old, *values))
 
     def values(self, build: Builder, sources: dict[int, Atom]) -> tuple[Atom, ...]:
         """Emit what a point of all levels sends: the neutral element where its branch

@@ -16,11 +16,9 @@ from minifut.errors import CompileError, Location
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
     Assert,
-    Atom,
     Body,
     Copy,
     Function,
-    Lambda,
     Program,
     ScalarOp,
     Stm,
@@ -28,8 +26,8 @@ from minifut.ir.core import (
 )
 from minifut.ir.node import mutable
 from minifut.ir.scalars import partials
-from minifut.ir.scope import Scope, scope_of
-from minifut.ir.traverse import map_children, rename
+from minifut.ir.scope import Scope, fresh_copy, scope_of
+from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.activity import Activity, Calls
 from minifut.rewrite.rule import Declined, Rule
@@ -80,9 +78,7 @@ class Context:
 
     def copy(self, node: Any) -> Any:
         """A copy with fresh names, entered into the scope."""
-        renamed = rename(node, self.names)
-        self.scope.update(scope_of(renamed))
-        return renamed
+        return fresh_copy(node, self.names, self.scope)
 
     def derivative(
         self, key: Hashable, base: Name, make: Callable[[Name], Function]
@@ -102,15 +98,6 @@ class Context:
             self.trace.decline(rule, statement, outcome.reason)
         else:
             self.trace.fire(rule, statement, outcome)
-
-
-def bound(build: Builder, function: Lambda, arguments: tuple[Atom, ...]) -> Body:
-    """The body of a copy of the lambda; statements name its arguments."""
-    function = rename(function, build.names)
-    build.scope.update(scope_of(function))
-    for parameter, argument in zip(function.parameters, arguments, strict=True):
-        build.bind((parameter,), Copy(argument))
-    return function.body
 
 
 def without_checks(node: Any) -> Any:

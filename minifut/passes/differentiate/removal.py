@@ -13,7 +13,6 @@ from minifut.names import Name, NameSource
 from minifut.passes.differentiate.context import Context, refuse
 from minifut.passes.differentiate.forward.apply import apply_jvp
 from minifut.passes.differentiate.reverse.apply import apply_vjp
-from minifut.passes.differentiate.reverse.operators import apply
 from minifut.passes.inline import inline
 from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.trace import Trace
@@ -115,7 +114,7 @@ class _Remover:
             case Vjp():
                 results = apply_vjp(self.context, build, statement.exp)
             case CustomVjp(function, _, arguments):
-                results = apply(build, function, arguments)
+                results = build.apply(function, arguments)
         for parameter, atom in zip(statement.pattern, results, strict=True):
             build.bind((parameter,), Copy(atom))
         return tuple(build.statements)

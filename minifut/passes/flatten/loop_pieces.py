@@ -16,9 +16,8 @@ from __future__ import annotations
 from minifut.ir.builder import i64
 from minifut.ir.core import Atom, Body, If, Loop, Param, SizeExp, Stm, WhileLoop
 from minifut.ir.node import replace
-from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE
-from minifut.ir.traverse import atom_size, contains, rename
+from minifut.ir.traverse import atom_size, contains
 from minifut.ir.types import BOOL, I64
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.judgement import leave
@@ -73,9 +72,8 @@ def _at_most(
     """So many iterations of the loop, from other values: with its results, it gives how
     many were made, and whether there are more to make here."""
     place, build = _place_of_condition(loop), context.build
-    loop = rename(loop, build.names)
+    loop = build.copy(loop)
     count, going = build.parameters((I64, BOOL))
-    build.scope.update(scope_of(Stm((), loop)))
     inner = context.inner().build
     inner.extend(loop.body.statements)
     after = inner.let(SizeExp(atom_size(count.name) + ONE))  # without wrapping

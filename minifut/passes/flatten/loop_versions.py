@@ -44,7 +44,6 @@ from minifut.ir.core import (
     WhileLoop,
 )
 from minifut.ir.kernels import GRID, AtLeast
-from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE, Size, maximum
 from minifut.ir.traverse import atom_size, contains, rename
 from minifut.ir.types import I64, AccType
@@ -167,8 +166,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     versions.in_loop = loop
     kernels.build.extend(context.code(kernels, (statement,)))
     versions.in_loop = around
-    copy = rename(statement, context.build.names)
-    context.build.scope.update(scope_of(copy))
+    copy = context.build.copy(statement)
     if is_scalar and isinstance(loop.form, WhileLoop):
         emit_in_pieces(copy, copy.pattern, nest, thread)
     else:

@@ -34,8 +34,8 @@ from minifut.ir.core import Atom, Body, If, Loop, Program, ScalarOp, Stm
 from minifut.ir.host_bodies import host_bodies
 from minifut.ir.node import mutable, replace
 from minifut.ir.scalars import operator
-from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.traverse import bound_names, free_names, rename, rename_to, substitute
+from minifut.ir.scope import add_parameters, fresh_copy
+from minifut.ir.traverse import bound_names, free_names, rename_to, substitute
 from minifut.ir.types import BOOL, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.layout.by_default import DECIDING, value_by_default
@@ -170,8 +170,7 @@ def _where(
         copy = replace(statement, pattern=pattern)
         return Body((copy,), tuple(own.values()))
     known = {c: TRUE if value else FALSE for c, value in values.items()}
-    copy = rename(substitute(statement, known), context.names)
-    context.scope.update(scope_of(copy))
+    copy = fresh_copy(substitute(statement, known), context.names, context.scope)
     whole = Body((copy,), tuple(p.name for p in copy.pattern))
     return simplify_body(whole, context.names, context.scope)
 

@@ -23,9 +23,8 @@ from minifut.analysis.facts import Facts, Proof
 from minifut.analysis.facts.forms import Form, atoms_of, difference, split
 from minifut.ir.core import Atom, Body, Copy, Lambda, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import scope_of
+from minifut.ir.scope import fresh_copy
 from minifut.ir.soacs import Scatter, Screma
-from minifut.ir.traverse import rename
 from minifut.names import Name
 from minifut.passes.remove_checks.rules import FactContext, by_facts, learn_element
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -95,8 +94,7 @@ def join_disjoint_scatters(statement: Stm, context: FactContext) -> Outcome:
                 if shown is None:
                     return Declined("both may write to one place")
                 context.proof = shown
-    again = rename(first.function, context.names)
-    context.scope.update(scope_of(again))
+    again = fresh_copy(first.function, context.names, context.scope)
     joined = _joined(replace(first, function=again), second)
     return (replace(statement, exp=joined),)
 
@@ -108,8 +106,7 @@ def _element(context: FactContext, scatter: Scatter) -> tuple[Atom, ...]:
     width = facts.form(scatter.width)
 
     def enter(function: Lambda, arrays: tuple[Name, ...]) -> tuple[Atom, ...]:
-        function = rename(function, context.names)
-        context.scope.update(scope_of(function))
+        function = fresh_copy(function, context.names, context.scope)
         made: dict[int, tuple[Atom, ...]] = {}
         for parameter, array in zip(function.parameters, arrays, strict=True):
             source, position = facts.definitions.get(array, (None, 0))

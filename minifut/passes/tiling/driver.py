@@ -22,9 +22,9 @@ from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, AtLeast, SegMap
 from minifut.ir.node import immutable, mutable, replace
-from minifut.ir.scope import Scope, scope_of
+from minifut.ir.scope import Scope, fresh_copy, scope_of
 from minifut.ir.sizes import Size, minimum, product
-from minifut.ir.traverse import free_names, map_children, rename, substitute
+from minifut.ir.traverse import free_names, map_children, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
 from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPLIT
@@ -123,8 +123,7 @@ class _Tiler:
             )
         )
         rest = substitute(Body((*above, *below), whole.result), results)
-        rest = rename(rest, self.names)
-        self.scope.update(scope_of(rest))
+        rest = fresh_copy(rest, self.names, self.scope)
         middle = version.body.statements
         return Body(
             (*rest.statements[:at], *middle, *rest.statements[at:]), rest.result
@@ -155,10 +154,9 @@ class _Tiler:
         stem = self.stem_of(kernel)
         ordinal = self.taken.get(stem, 0)
         nest = f"{stem}_{ordinal + 1}" if ordinal else stem
-        inner = rename(self.with_sequences(statement), self.names)
+        inner = fresh_copy(self.with_sequences(statement), self.names, self.scope)
         results = tuple(p.name for p in inner.pattern)
         start = Body((marked(inner, Mark(nest)),), results)
-        self.scope.update(scope_of(start))
         known = self.derived(start, RECOGNISE)
         target = next((s for s in known.statements if mark_of(s, TILE)), None)
         if target is None:
@@ -189,8 +187,7 @@ class _Tiler:
 
     def split(self, known: Body, target: Stm, made: Tiled) -> Split | None:
         """The version that splits the common dimension, if the rule makes one."""
-        whole = rename(known, self.names)
-        self.scope.update(scope_of(whole))
+        whole = fresh_copy(known, self.names, self.scope)
         divided = self.derived(whole, SPLIT)
         if len(divided.statements) == len(whole.statements):
             return None

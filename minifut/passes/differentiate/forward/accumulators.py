@@ -14,7 +14,6 @@ from minifut.ir.core import Lambda, Param, Stm
 from minifut.names import Name
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.reverse.accumulators import check_operators
-from minifut.passes.differentiate.reverse.operators import copy
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
@@ -64,7 +63,7 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         check_operators(build, statement, [item])
         arrays = tuple(sweep.arrays(build, item.arrays, [True] * len(item.arrays)))
         neutral = tuple(build.zero(build.type(atom)) for atom in item.neutral)
-        operator = copy(build, item.operator) if item.operator is not None else None
+        operator = build.copy(item.operator) if item.operator is not None else None
         made = AccInput(item.shape, arrays, neutral, operator)
         root = build.accumulator(made)
         build.scope[root.name] = root.type

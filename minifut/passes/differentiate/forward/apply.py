@@ -13,7 +13,7 @@ from minifut.ir.soacs import map_
 from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import fit
-from minifut.passes.differentiate.context import Context, bound, without_checks
+from minifut.passes.differentiate.context import Context, without_checks
 from minifut.passes.differentiate.forward.sweep import Tangents
 
 
@@ -21,7 +21,7 @@ def apply_jvp(context: Context, build: Builder, exp: Jvp) -> tuple[Atom, ...]:
     """Emits the derivative; its results, then their tangents."""
     if not exp.shape:
         return _single(context, build, exp, exp.seeds)
-    body = bound(build, exp.function, exp.arguments)
+    body = build.bound(exp.function, exp.arguments)
     build.extend(body.statements)
     silent = Jvp(without_checks(exp.function), exp.arguments, exp.seeds)
     seeds = [seed for seed in exp.seeds if isinstance(seed, Name)]
@@ -42,7 +42,7 @@ def _single(
     """One tangent for each result."""
     sweep = Tangents(context, context.activity())
     start = len(build.statements)
-    body = bound(build, exp.function, exp.arguments)
+    body = build.bound(exp.function, exp.arguments)
     names = [p for s in build.statements[start:] for p in s.pattern]
     sweep.activity.mark(names, [True] * len(names))
     for parameter, seed in zip(names, seeds, strict=True):

@@ -10,7 +10,7 @@ from minifut.ir.core import Function, Stm
 from minifut.ir.scope import add_parameters
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Flags
-from minifut.passes.differentiate.context import Context, bound
+from minifut.passes.differentiate.context import Context
 from minifut.passes.differentiate.forward.sweep import Tangents
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
@@ -70,7 +70,7 @@ def jvp_custom(statement: Stm, sweep: Tangents) -> Rewrite:
     exp = statement.exp_of(derivatives.CustomVjp)
     build = sweep.builder(statement)
     inner = build.nested()
-    body = bound(inner, exp.function, exp.arguments)
+    body = inner.bound(exp.function, exp.arguments)
     sweep.statements(build, (*inner.statements, *body.statements))
     for parameter, atom in zip(statement.pattern, body.result, strict=True):
         build.bind((parameter,), core.Copy(atom))

@@ -14,7 +14,7 @@ from minifut.ir.derivatives import Vjp
 from minifut.ir.soacs import map_
 from minifut.ir.types import row_type
 from minifut.names import Name
-from minifut.passes.differentiate.context import Context, bound
+from minifut.passes.differentiate.context import Context
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep, run_back
 
 
@@ -22,7 +22,7 @@ def apply_vjp(context: Context, build: Builder, exp: Vjp) -> tuple[Atom, ...]:
     """Emits the derivative; the results, then the adjoints of the arguments."""
     sweep = ReverseSweep(context, context.activity())
     start = len(build.statements)
-    body = bound(build, exp.function, exp.arguments)
+    body = build.bound(exp.function, exp.arguments)
     arguments = [p.name for s in build.statements[start:] for p in s.pattern]
     sweep.activity.names.update(arguments)
     backs = sweep.forward(build, body.statements)

@@ -14,7 +14,6 @@ from minifut.names import Name
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.context import without_checks
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.operators import apply
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -97,7 +96,7 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
     """
     exp = statement.exp_of(derivatives.CustomVjp)
     build = sweep.builder(statement)
-    made = apply(build, exp.function, exp.arguments)
+    made = build.apply(exp.function, exp.arguments)
     for parameter, atom in zip(statement.pattern, made, strict=True):
         build.bind((parameter,), core.Copy(atom))
     names = [parameter.name for parameter in statement.pattern]
@@ -106,7 +105,7 @@ def vjp_custom(statement: Stm, sweep: ReverseSweep) -> Reversed:
         if not any(adjoints.of_pattern(statement.pattern)):
             return
         given = tuple(adjoints.or_zero(build, name) for name in names)
-        own = apply(build, exp.adjoint, (*names, *given))
+        own = build.apply(exp.adjoint, (*names, *given))
         for argument, atom in zip(exp.arguments, own, strict=True):
             adjoints.add(build, argument, atom)
 

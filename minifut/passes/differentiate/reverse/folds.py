@@ -18,10 +18,8 @@ from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.types import I64, ArrayType, Type, array_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.operators import (
-    apply,
     component,
     components,
-    copy,
     identity,
     is_identity,
     row_operator,
@@ -156,7 +154,7 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
 
     def fold_column(own: Builder, *names: Name) -> Sequence[Name]:
         given = names[: len(columns)]
-        few = like(fold, copy(own, inner), names[len(columns) :])
+        few = like(fold, own.copy(inner), names[len(columns) :])
         return own.let_many(fold_exp(own, exp.width, given, few))
 
     function = build.function([_row(t) for t in row_types], fold_column)
@@ -197,7 +195,7 @@ def as_loop(statement: Stm, sweep: ReverseSweep) -> Rewrite:
     build.scope[index] = I64
     with build.body() as inner:
         rows = [inner.index(array, index) for array in exp.arrays]
-        made = apply(inner, fold.operator, [*[p.name for p in sums], *rows])
+        made = inner.apply(fold.operator, [*[p.name for p in sums], *rows])
         stored = [
             inner.update(parameter.name, (index,), atom)
             for parameter, atom in zip(written, made, strict=False)

@@ -20,7 +20,6 @@ from minifut.passes.differentiate.reverse.folds import takes
 from minifut.passes.differentiate.reverse.operators import (
     component,
     components,
-    copy,
     identity,
     is_identity,
     row_operator,
@@ -137,9 +136,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     given = (*columns, *neutral)
 
     def column(own: Builder, *names: Name) -> tuple[Name, ...]:
-        few = HistOp(
-            operator.shape, names[:count], names[2 * count :], copy(own, inner)
-        )
+        few = HistOp(operator.shape, names[:count], names[2 * count :], own.copy(inner))
         arrays = (*bins, *names[count : 2 * count])
         return own.let_many(hist_of(own, exp.width, arrays, few))
 

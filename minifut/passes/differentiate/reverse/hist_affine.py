@@ -30,7 +30,7 @@ from minifut.passes.differentiate.reverse.hist_special import (
     elementwise,
     products,
 )
-from minifut.passes.differentiate.reverse.operators import apply, row_operator
+from minifut.passes.differentiate.reverse.operators import row_operator
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -122,7 +122,7 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             a = inner.let(Copy(zero), "a")
             sweep.activity.names.add(a)
             with inner.body() as whole:
-                made = apply(whole, function, (a, b))
+                made = whole.apply(function, (a, b))
             own = adjoints.child()
             sweep.again(inner, Body(tuple(whole.statements), made), own, (one,))
             return own.or_zero(inner, a)

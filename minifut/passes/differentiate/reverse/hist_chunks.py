@@ -25,8 +25,6 @@ from minifut.ir.soacs import Hist, HistOp, map_
 from minifut.ir.types import I64, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.operators import (
-    apply,
-    copy,
     identity,
 )
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
@@ -185,7 +183,7 @@ def _loop(
         with inner.body() as then, inner.body() as otherwise:
             old = [then.index(array, *at) for array in names]
             new = [then.index(array, index) for array in values]
-            made = apply(then, operator.operator, [*old, *new])
+            made = then.apply(operator.operator, [*old, *new])
             pairs = zip(names, made, strict=True)
             changed = then.finish(*[then.update(a, at, x) for a, x in pairs])
             same = otherwise.finish(*names)
@@ -221,10 +219,10 @@ def _combined(chunks: Size, operator: HistOp) -> TupleFunction:
 
     def of_bin(inner: Builder, *given: Name) -> tuple[Atom, ...]:
         count = len(operator.destinations)
-        fold = soacs.Reduce(copy(inner, operator.operator), operator.neutral, True)
+        fold = soacs.Reduce(inner.copy(operator.operator), operator.neutral, True)
         function = identity(inner, operator.operator.results)
         rows = given[count:]
         reduced = inner.let_many(soacs.redomap(chunks, rows, (fold,), function))
-        return apply(inner, operator.operator, [*given[:count], *reduced])
+        return inner.apply(operator.operator, [*given[:count], *reduced])
 
     return of_bin

@@ -191,10 +191,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
             copied = rename(exp.body, build.names, {index: whole})
             innermost.extend(copied.statements)
             body = innermost.finish(*copied.result)
-        few = rename(
-            Loop(exp.parameters, (), ForLoop(place, left, I64), body), build.names
-        )
-        build.scope.update(scope_of(few))
+        few = build.copy(Loop(exp.parameters, (), ForLoop(place, left, I64), body))
         own = tuple(Param(build.names.like(p.name), p.type) for p in exp.parameters)
         mapping = {p.name: o.name for p, o in zip(exp.parameters, own, strict=True)}
         own = substitute(own, mapping)

@@ -11,13 +11,11 @@ from collections.abc import Sequence
 
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.scalars import identities
-from minifut.ir.scope import scope_of
-from minifut.ir.traverse import free_names, rename, used_names
+from minifut.ir.traverse import free_names, used_names
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
-from minifut.passes.differentiate.context import bound
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 
 
@@ -79,7 +77,7 @@ def components(operator: Lambda) -> list[list[int]]:
 
 def component(build: Builder, operator: Lambda, group: Sequence[int]) -> Lambda:
     """The operator on some of its components, which depend on no others."""
-    operator = copy(build, operator)
+    operator = build.copy(operator)
     count = len(operator.results)
     places = [*group, *[count + n for n in group]]
     body = Body(operator.body.statements, tuple(operator.body.result[n] for n in group))
@@ -90,25 +88,9 @@ def component(build: Builder, operator: Lambda, group: Sequence[int]) -> Lambda:
     )
 
 
-def copy(build: Builder, function: Lambda) -> Lambda:
-    """A copy with fresh names."""
-    copied = rename(function, build.names)
-    build.scope.update(scope_of(copied))
-    return copied
-
-
-def apply(
-    build: Builder, function: Lambda, arguments: Sequence[Atom]
-) -> tuple[Atom, ...]:
-    """Emit the body of a copy of the function on these arguments."""
-    body = bound(build, function, tuple(arguments))
-    build.extend(body.statements)
-    return body.result
-
-
 def flipped(build: Builder, operator: Lambda) -> Lambda:
     """The operator with its sides exchanged."""
-    operator = copy(build, operator)
+    operator = build.copy(operator)
     count = len(operator.results)
     left, right = operator.parameters[:count], operator.parameters[count:]
     return Lambda((*right, *left), operator.body, operator.results)

@@ -17,8 +17,6 @@ from minifut.names import Name
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
 from minifut.passes.differentiate.reverse.operators import (
-    apply,
-    copy,
     flipped,
     identity,
     scalar_operator,
@@ -186,7 +184,7 @@ def _from_both_sides(
     adjoints: Adjoints,
     results: list[Atom | None],
 ) -> None:
-    left = exclusive(build, exp, copy(build, fold.operator), exp.arrays)
+    left = exclusive(build, exp, build.copy(fold.operator), exp.arrays)
     reversed_ = tuple(backwards(build, array) for array in exp.arrays)
     right = exclusive(build, exp, flipped(build, fold.operator), reversed_)
     last = build.size_atom(exp.width - 1)
@@ -197,8 +195,8 @@ def _from_both_sides(
         ls = before(inner, left, fold.neutral, i)
         rs = before(inner, right, fold.neutral, inner.sub(last, i))
         with inner.body() as whole:
-            rest = apply(whole, fold.operator, [*xs, *rs])
-            body = Body((), apply(whole, fold.operator, [*ls, *rest]))
+            rest = whole.apply(fold.operator, [*xs, *rs])
+            body = Body((), whole.apply(fold.operator, [*ls, *rest]))
         own = adjoints.child()
         for x, flag in zip(xs, flags, strict=True):
             if flag:

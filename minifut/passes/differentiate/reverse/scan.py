@@ -24,7 +24,6 @@ from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
 from minifut.passes.differentiate.reverse.operators import (
     all_scalar,
-    copy,
     identity,
     scalar_operator,
 )
@@ -196,7 +195,7 @@ class _Recurrence:
         side: int,
     ) -> list[Atom | None]:
         """The adjoints of the operands on one side (0: left) for those of results."""
-        operator = copy(inner, self.fold.operator)
+        operator = inner.copy(self.fold.operator)
         count = len(self.ys)
         given = (*lefts, *rights)
         for parameter, atom in zip(operator.parameters, given, strict=True):
