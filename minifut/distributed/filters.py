@@ -95,12 +95,7 @@ def _filter(
 
 def _from_zero(cut: object, at: DimSlice) -> bool:
     first = cut.slice[0] if isinstance(cut, Index) else None
-    return (
-        isinstance(first, DimSlice)
-        and first.length == at.length
-        and first.start == i64(0)
-        and first.stride == i64(1)
-    )
+    return isinstance(first, DimSlice) and first.is_whole(at.length)
 
 
 def _offsets_of_count(count: Stm) -> Name | None:

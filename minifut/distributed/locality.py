@@ -16,7 +16,7 @@ from typing import Any
 
 from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
 from minifut.ir import core
-from minifut.ir.core import Body, Constant, DimSlice, Lambda, Stm
+from minifut.ir.core import Body, DimSlice, Lambda, Stm
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.soacs import Hist, Scatter, Screma
@@ -71,20 +71,10 @@ def _screma(exp: Screma, chunked: ChunkedSizes) -> None:
 def _index(exp: core.Index | core.Update, chunked: ChunkedSizes) -> None:
     shape = array_type(exp.array, chunked.scope).shape
     for size, at in zip(shape, exp.slice, strict=False):
-        if chunked.factors(size) and not is_whole(at, size):
+        if chunked.factors(size) and not (
+            isinstance(at, DimSlice) and at.is_whole(size)
+        ):
             raise Undistributable(f"{exp.array.base} is indexed across its chunks")
-
-
-def is_whole(at: object, size: Size) -> bool:
-    """Whether a range keeps a dimension as it is."""
-    return (
-        isinstance(at, DimSlice)
-        and at.length == size
-        and isinstance(at.start, Constant)
-        and at.start.value == 0
-        and isinstance(at.stride, Constant)
-        and at.stride.value == 1
-    )
 
 
 def _reshape(exp: core.Reshape, chunked: ChunkedSizes) -> None:

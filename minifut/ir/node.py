@@ -33,6 +33,11 @@ def node(cls: type[T]) -> type[T]:
     return dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
 
 
+def flagged(items: Sequence[T], flags: Sequence[bool]) -> tuple[T, ...]:
+    """The items whose flag is set."""
+    return tuple(item for item, flag in zip(items, flags, strict=True) if flag)
+
+
 def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:
     """The items in groups of so many each: abcde by (2, 3) is ab, cde."""
     rest = iter(items)

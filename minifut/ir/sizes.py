@@ -15,7 +15,7 @@ would overflow cannot be allocated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -59,6 +59,18 @@ def _atom_key(atom: SizeFactor) -> tuple[int, str]:
 
 def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[int, str], ...]]:
     return (-len(monomial), tuple(_atom_key(a) for a in monomial))
+
+
+def without_factors(
+    monomial: Sequence[SizeFactor], factors: Iterable[SizeFactor]
+) -> Monomial | None:
+    """A product divided by factors; None if it has not all of them."""
+    left = list(monomial)
+    for factor in factors:
+        if factor not in left:
+            return None
+        left.remove(factor)
+    return tuple(left)
 
 
 LONGEST = 64

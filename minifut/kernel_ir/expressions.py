@@ -251,6 +251,11 @@ class Vector(Expression):
     type: VectorType
 
 
+def zero(scalar: ScalarType) -> Literal:
+    """0, 0.0 or false."""
+    return Literal(scalar.nearest(0), VectorType(scalar))
+
+
 def all_of(conditions: Iterable[Expression]) -> Expression:
     """Whether all conditions hold."""
     return _joined("&&", conditions, True)

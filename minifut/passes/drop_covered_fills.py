@@ -36,7 +36,15 @@ from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
 from minifut.ir.scope import scope_of
-from minifut.ir.sizes import ONE, ZERO, Quotient, Size, as_size, maximum
+from minifut.ir.sizes import (
+    ONE,
+    ZERO,
+    Quotient,
+    Size,
+    as_size,
+    maximum,
+    without_factors,
+)
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext
@@ -225,13 +233,9 @@ def _factor(form: Size, index: Name) -> Size:
     """What the index itself is multiplied by."""
     total = ZERO
     for monomial, coefficient in form.terms:
-        if index in monomial:
-            others = list(monomial)
-            others.remove(index)
-            term = Size.constant(coefficient)
-            for other in others:
-                term = term * Size.of(other)
-            total = total + term
+        others = without_factors(monomial, (index,))
+        if others is not None:
+            total = total + Size(((others, coefficient),))
     return total
 
 

@@ -68,6 +68,13 @@ class Structure:
         """The same with all values present."""
         return self
 
+    def add(self, more: Structure) -> None:
+        """Enter the contents of another."""
+        self.values.update(more.values)
+        self.types.update(more.types)
+        self.modules.update(more.modules)
+        self.signatures.update(more.signatures)
+
 
 @dataclass(slots=True, eq=False)
 class Signature:

@@ -83,10 +83,7 @@ class Checker:
             defined = self.declaration(declaration)
             self.scope.open(defined)
             if not isinstance(declaration, (syntax.Local, syntax.Import)):
-                structure.values.update(defined.values)
-                structure.types.update(defined.types)
-                structure.modules.update(defined.modules)
-                structure.signatures.update(defined.signatures)
+                structure.add(defined)
         return structure
 
     def declaration(self, node: syntax.Declaration) -> Structure:

@@ -143,17 +143,10 @@ def _specs(
                         context.warn(
                             location, f"Inclusion shadows type {quote(written)}."
                         )
-                _add(structure, included.module)
+                structure.add(included.module)
                 abstract.update(included.abstract)
                 scope.open(included.module)
     return Signature(abstract, structure)
-
-
-def _add(structure: Structure, more: Structure) -> None:
-    structure.values.update(more.values)
-    structure.types.update(more.types)
-    structure.modules.update(more.modules)
-    structure.signatures.update(more.signatures)
 
 
 def duplicate(

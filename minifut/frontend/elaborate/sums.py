@@ -15,7 +15,7 @@ from minifut.frontend.elaborate.static_types import (
     has_unknown,
     slot_types,
 )
-from minifut.frontend.elaborate.values import Leaf, Value, constant, scalar
+from minifut.frontend.elaborate.values import Leaf, Value, constant
 from minifut.ir import core
 from minifut.ir.core import Constant
 from minifut.ir.types import BOOL, U8, ScalarType, Type, element_of, shape_of
@@ -68,16 +68,9 @@ def tests(value: Value, constructor: str) -> list[tuple[Leaf, Constant]]:
     return [(value.leaves[0], tag(value.type, constructor))]
 
 
-def zero(type_: ScalarType) -> Constant:
-    """0, 0.0 or false."""
-    if type_ == BOOL:
-        return Constant(False, BOOL)
-    return Constant(0.0 if type_.is_float else 0, type_)
-
-
 def blank(work: Work, type_: Type) -> Leaf:
     """A value of the type that nothing examines."""
     if isinstance(type_, ScalarType):
-        return scalar(zero(type_), type_)
-    exp = core.Replicate(shape_of(type_), zero(element_of(type_)))
+        return constant(0, type_)
+    exp = core.Replicate(shape_of(type_), constant(0, element_of(type_)).atom)
     return work.leaf(exp, "blank")

@@ -23,6 +23,7 @@ from minifut.ir.sizes import (
     ceil_div,
     maximum,
     product,
+    without_factors,
 )
 from minifut.names import Name
 
@@ -96,9 +97,7 @@ def _split(size: Size) -> list[Size]:
         for atom in monomial:
             if isinstance(atom, Extreme) and atom.greatest:
                 rest = Size(tuple(t for t in size.terms if t[0] != monomial))
-                others = list(monomial)
-                others.remove(atom)
-                factor = Size(((tuple(others), coefficient),))
+                factor = Size(((_but(monomial, atom), coefficient),))
                 return [rest + factor * operand for operand in atom.operands]
     return []
 
@@ -112,16 +111,20 @@ def _above(size: Size) -> tuple[Size, ...]:
     """Sizes that are at least as great, by a first factor that can be replaced."""
     for monomial, coefficient in size.terms:
         for atom in monomial:
-            others = list(monomial)
-            others.remove(atom)
-            above = _factors_above(atom, others)
+            above = _factors_above(atom, _but(monomial, atom))
             if above:
                 rest = Size(tuple(t for t in size.terms if t[0] != monomial))
                 return tuple(rest + each * coefficient for each in above)
     return ()
 
 
-def _factors_above(atom: SizeFactor, others: list[SizeFactor]) -> list[Size]:
+def _but(monomial: Monomial, atom: SizeFactor) -> Monomial:
+    others = without_factors(monomial, (atom,))
+    assert others is not None
+    return others
+
+
+def _factors_above(atom: SizeFactor, others: Monomial) -> list[Size]:
     """Products that are at least that of an atom and others: a quotient is at most its
     dividend, also times its divisor; the smallest of several at most each."""
     match atom:
@@ -145,16 +148,11 @@ def _without_one(divisor: Size) -> Size:
     return divisor
 
 
-def _left_over(factors: list[SizeFactor], divisor: Size) -> list[SizeFactor] | None:
+def _left_over(factors: Monomial, divisor: Size) -> Monomial | None:
     """The factors without those of a divisor; None if it has others."""
-    left = list(factors)
     match divisor.terms:
         case ((monomial, 1),):
-            for atom in monomial:
-                if atom not in left:
-                    return None
-                left.remove(atom)
-            return left
+            return without_factors(factors, monomial)
     return None
 
 
@@ -206,10 +204,6 @@ def _without(
     coefficient: int,
 ) -> tuple[Monomial, int] | None:
     """A term divided by another; None if there is a rest."""
-    left = list(term[0])
-    for atom in monomial:
-        if atom not in left:
-            return None
-        left.remove(atom)
+    left = without_factors(term[0], monomial)
     count, rest = divmod(term[1], coefficient)
-    return None if rest else (tuple(left), count)
+    return None if left is None or rest else (left, count)

@@ -366,6 +366,4 @@ class ExpressionVectoriser(VectorOperations):
         if self.mask is None:
             return load
         active = self.lane(self.mask, number).differs(0)
-        scalar = load.type.scalar
-        zero = 0.0 if scalar.is_float else False if scalar == BOOL else 0
-        return kc.Select(active, load, kc.Literal(zero, load.type), load.type)
+        return kc.Select(active, load, kc.zero(load.type.scalar), load.type)

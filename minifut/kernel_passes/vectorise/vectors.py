@@ -72,8 +72,7 @@ class VectorOperations:
 
     def zeros(self, scalar: ScalarType) -> kc.Expression:
         """Zero in each lane."""
-        number = 0.0 if scalar.is_float else 0
-        return self.broadcast(kc.Literal(number, kc.VectorType(scalar)))
+        return self.broadcast(kc.zero(scalar))
 
     # --- masks ------------------------------------------------------------------------
 

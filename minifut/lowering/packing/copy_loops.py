@@ -14,7 +14,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
-from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.packing.facts import CopyRegion, DimRange, clamped
@@ -79,12 +78,6 @@ def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
             k.store(target.memory, target.offset + index, k.load(source.memory, place))
     with k.otherwise():
         fill_from(k, target, source, packed, (), ())
-
-
-def zero(type_: ScalarType) -> kc.Literal:
-    """The zero of a type."""
-    value = 0.0 if type_.is_float else 0 if type_.is_integer else False
-    return kc.Literal(value, kc.VectorType(type_))
 
 
 def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:

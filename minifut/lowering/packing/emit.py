@@ -21,7 +21,7 @@ from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
-from minifut.lowering.packing.copy_loops import copy_panels, copy_rows, nonempty, zero
+from minifut.lowering.packing.copy_loops import copy_panels, copy_rows, nonempty
 from minifut.lowering.packing.facts import (
     CopyRegion,
     DimRange,
@@ -70,7 +70,7 @@ def copy_collectively(k: WorkerBuilder, stm: Stm, exp: CollectiveCopy) -> None:
                 copy_rows(k, made, region, innermost)
     target = made.panel_view if isinstance(made, PanelArray) else made
     with k.otherwise():
-        value = zero(made.memory.element)
+        value = kc.zero(made.memory.element)
         k.each(target.shape, lambda at: k.write(target, at, value))
     k.bind(bound.name, made)
 
@@ -80,7 +80,7 @@ def _copy_element(
 ) -> None:
     bound = region.bound
     assert isinstance(bound.type, ScalarType)
-    value = k.declare(bound.name.base, zero(bound.type))
+    value = k.declare(bound.name.base, kc.zero(bound.type))
     with k.branch(has_elements):
         where = tuple(clamped(k, dim, dim.start) for dim in region.ranges)
         k.assign(value, k.read(region.source, where))

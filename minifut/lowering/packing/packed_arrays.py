@@ -8,7 +8,15 @@ as[y * ry + i, k]     in place: a[clamp(row + y * ry + i), first + k]
 from __future__ import annotations
 
 from minifut.ir.node import immutable
-from minifut.ir.sizes import ZERO, Monomial, Size, maximum, minimum, product
+from minifut.ir.sizes import (
+    ZERO,
+    Monomial,
+    Size,
+    maximum,
+    minimum,
+    product,
+    without_factors,
+)
 from minifut.lowering.index_functions import Array, row_major_strides
 
 
@@ -56,7 +64,7 @@ def divide_size(index: Size, width: Size) -> tuple[Size, Size]:
     whole: list[tuple[Monomial, int]] = []
     rest: list[tuple[Monomial, int]] = []
     for term, factor in index.terms:
-        left = _without(term, monomial)
+        left = without_factors(term, monomial)
         if left is None or factor % coefficient:
             rest.append((term, factor))
         else:
@@ -69,15 +77,6 @@ def _sum(terms: list[tuple[Monomial, int]]) -> Size:
     for monomial, coefficient in terms:
         total = total + Size(((monomial, coefficient),))
     return total
-
-
-def _without(term: Monomial, factors: Monomial) -> Monomial | None:
-    left = list(term)
-    for factor in factors:
-        if factor not in left:
-            return None
-        left.remove(factor)
-    return tuple(left)
 
 
 @immutable

@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import partial
 
 from minifut.ir.core import Param
-from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns, WriteReturns
+from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns
 from minifut.ir.sizes import ONE
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ScalarType
@@ -36,6 +36,7 @@ from minifut.lowering.segscan.cpu import (
 from minifut.lowering.segscan.stable_partition import StablePartition, partition_stably
 from minifut.lowering.segscan.vector_scan import scan_point, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
+from minifut.passes.scan_of_map import writes_by_index
 
 
 def lower(
@@ -92,7 +93,7 @@ def _scan_range(
                 compaction.range(place)
             with k.otherwise():
                 one_by_one()
-    elif _writes_by_index(operation):
+    elif writes_by_index(operation):
         one_by_one()
     else:
         (length,) = k.host.sizes(operation.space.sizes)
@@ -102,10 +103,6 @@ def _scan_range(
         for result, output in zip(body.result, outputs, strict=True):
             if isinstance(result, TotalReturns):
                 k.write(output, (), places[result.value])
-
-
-def _writes_by_index(operation: SegMap) -> bool:
-    return any(isinstance(r, WriteReturns) for r in operation.body.result)
 
 
 def _map_use(operation: SegMap, outputs: list[Array]) -> PointUse:

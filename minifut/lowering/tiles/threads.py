@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
+from minifut.ir.node import flagged
 from minifut.ir.node import replace as replace_node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
@@ -185,13 +186,9 @@ def lower_loop(k: WorkerBuilder, stm: Stm, exp: core.Loop) -> None:
                 emit_threads(k, k.plan.deferred[name], k.plan.threads[name])
     reduced = replace_node(
         exp,
-        parameters=_only(exp.parameters, kept),
-        initial=_only(exp.initial, kept),
-        body=replace_node(exp.body, result=_only(exp.body.result, kept)),
+        parameters=flagged(exp.parameters, kept),
+        initial=flagged(exp.initial, kept),
+        body=replace_node(exp.body, result=flagged(exp.body.result, kept)),
     )
-    pattern = _only(stm.pattern, kept)
+    pattern = flagged(stm.pattern, kept)
     control.lower_loop(k, replace_node(stm, pattern=pattern), reduced)
-
-
-def _only(values: tuple[Any, ...], kept: list[bool]) -> tuple[Any, ...]:
-    return tuple(v for v, keep in zip(values, kept, strict=True) if keep)

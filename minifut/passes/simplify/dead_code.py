@@ -28,7 +28,7 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.marks import LIVE, add_mark, has_mark
-from minifut.ir.node import replace, same_or
+from minifut.ir.node import flagged, replace, same_or
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import (
     contains,
@@ -136,15 +136,11 @@ class _Sweep:
                 return _fewer_carried(statement, statement.exp, used)
             case _:
                 return statement
-        return replace(statement, pattern=_pick(pattern, used), exp=exp)
-
-
-def _pick(values: tuple[Any, ...], wanted: list[bool]) -> tuple[Any, ...]:
-    return tuple(part for part, keep in zip(values, wanted, strict=True) if keep)
+        return replace(statement, pattern=flagged(pattern, used), exp=exp)
 
 
 def _only(body: Body, wanted: list[bool]) -> Body:
-    return replace(body, result=_pick(body.result, wanted))
+    return replace(body, result=flagged(body.result, wanted))
 
 
 def _fewer_mapped(statement: Stm, exp: Screma, used: list[bool]) -> Stm:
@@ -164,33 +160,33 @@ def _fewer_mapped(statement: Stm, exp: Screma, used: list[bool]) -> Stm:
     new = replace(
         function,
         body=_only(function.body, wanted),
-        results=_pick(function.results, wanted),
+        results=flagged(function.results, wanted),
     )
     soac = replace(exp, reduces=tuple(reduces), function=new)
-    return replace(statement, pattern=_pick(statement.pattern, wanted), exp=soac)
+    return replace(statement, pattern=flagged(statement.pattern, wanted), exp=soac)
 
 
 def _fewer_points(exp: SegMap, used: list[bool]) -> SegMap:
-    body = replace(exp.body, result=_pick(exp.body.result, used))
-    return replace(exp, body=body, types=_pick(exp.types, used))
+    body = replace(exp.body, result=flagged(exp.body.result, used))
+    return replace(exp, body=body, types=flagged(exp.types, used))
 
 
 def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
     """Parameters that only feed themselves."""
     names = [parameter.name for parameter in exp.parameters]
     anyhow, needs = _needs(exp)
-    results = {name for name, keep in zip(names, used, strict=True) if keep}
+    results = set(flagged(names, used))
     wanted = reachable(needs, anyhow | results)
     keep = [name in wanted for name in names]
     if all(keep) or not any(keep):
         return statement
     loop = Loop(
-        _pick(exp.parameters, keep),
-        _pick(exp.initial, keep),
+        flagged(exp.parameters, keep),
+        flagged(exp.initial, keep),
         exp.form,
         _only(exp.body, keep),
     )
-    return replace(statement, pattern=_pick(statement.pattern, keep), exp=loop)
+    return replace(statement, pattern=flagged(statement.pattern, keep), exp=loop)
 
 
 def _needs(exp: Loop) -> tuple[set[Name], dict[Name, set[Name]]]:

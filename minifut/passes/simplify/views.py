@@ -230,20 +230,14 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
             )
     if kept != sorted(kept):
         return INDEX_OF_REARRANGE_REFUSED
-    while places and _is_whole(places[-1], shape[len(places) - 1]):
+    while places:
+        last = places[-1]
+        if not isinstance(last, DimSlice) or not last.is_whole(shape[len(places) - 1]):
+            break
         places.pop()
     if not places:
         return INDEX_OF_REARRANGE_REFUSED
     return with_expression(statement, Index(source.array, tuple(places)))
-
-
-def _is_whole(place: IndexOrSlice, size: Size) -> bool:
-    return (
-        isinstance(place, DimSlice)
-        and place.start == i64(0)
-        and place.stride == i64(1)
-        and place.length == size
-    )
 
 
 INDEX_OF_RESHAPE_REFUSED = Declined("no vector that is read on, nor a known place")

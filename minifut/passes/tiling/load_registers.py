@@ -19,6 +19,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import free_names, rename
 from minifut.ir.types import ArrayType, array_of
 from minifut.names import Name
+from minifut.passes.scan_of_map import needed_for
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.marks import PAPER, REDUCTION
 from minifut.rewrite.context import StatementContext
@@ -157,21 +158,11 @@ def _invariant_reads(nest: SegMap, changing: set[Name]) -> list[_InvariantReads]
     return [
         _InvariantReads(
             tuple(lasting[name] for name in values),
-            _sources(tuple(statements[at] for at in lasting.values()), set(values)),
+            tuple(needed_for(set(values), [statements[at] for at in lasting.values()])),
             indices,
         )
         for indices, values in groups.items()
     ]
-
-
-def _sources(statements: tuple[Stm, ...], wanted: set[Name]) -> tuple[Stm, ...]:
-    """Those of the statements, with one result each, that the names are computed by."""
-    needed = []
-    for statement in reversed(statements):
-        if statement.pattern[0].name in wanted:
-            needed.append(statement)
-            wanted |= free_names(statement)
-    return tuple(reversed(needed))
 
 
 def _load(nest: SegMap, found: _InvariantReads, build: Builder) -> dict[int, Exp]:

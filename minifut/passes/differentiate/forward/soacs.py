@@ -14,7 +14,7 @@ from typing import TypeVar
 from minifut.ir import soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
-from minifut.ir.node import divided, replace
+from minifut.ir.node import divided, flagged, replace
 from minifut.ir.types import Type
 from minifut.passes.differentiate.activity import Flags
 from minifut.passes.differentiate.forward.sweep import Tangents
@@ -22,10 +22,6 @@ from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 T = TypeVar("T")
-
-
-def _flagged(held: Sequence[T], flags: Flags) -> tuple[T, ...]:
-    return tuple(part for part, flag in zip(held, flags, strict=True) if flag)
 
 
 def operator_with_tangents(
@@ -37,7 +33,7 @@ def operator_with_tangents(
     left_tangents = sweep.parameters(left, flags)
     right_tangents = sweep.parameters(right, flags)
     body = sweep.body(build, operator.body, flags)
-    results = (*operator.results, *_flagged(operator.results, flags))
+    results = (*operator.results, *flagged(operator.results, flags))
     return Lambda((*left, *left_tangents, *right, *right_tangents), body, results)
 
 
@@ -45,7 +41,7 @@ def neutral_with_tangents(
     build: Builder, neutral: tuple[Atom, ...], flags: Flags
 ) -> tuple[Atom, ...]:
     """The tangents of neutral elements are 0."""
-    own = _flagged(neutral, flags)
+    own = flagged(neutral, flags)
     return (*neutral, *[build.zero(build.type(atom)) for atom in own])
 
 
@@ -125,7 +121,7 @@ def _function(
     body = sweep.body(build, function.body, flags)
     count = len(flags)
     result = _interleaved(body.result[:count], body.result[count:], groups)
-    own = [sweep.type(type_) for type_ in _flagged(function.results, flags)]
+    own = [sweep.type(type_) for type_ in flagged(function.results, flags)]
     types: list[Type] = _interleaved(function.results, own, groups)
     parameters: tuple[Param, ...] = (*function.parameters, *tangents)
     return Lambda(parameters, Body(body.statements, tuple(result)), tuple(types))
@@ -170,7 +166,7 @@ def jvp_scatter(statement: Stm, sweep: Tangents) -> Rewrite:
         results=tuple(function.results[n] for n in order),
     )
     given = sweep.arrays(build, [d.array for d in exp.destinations], flags)
-    active = _flagged(exp.destinations, flags)
+    active = flagged(exp.destinations, flags)
     tangents = [replace(d, array=a) for d, a in zip(active, given, strict=True)]
     pairs = [(flag,) for flag in flags]
     destinations = _interleaved(exp.destinations, tangents, pairs)

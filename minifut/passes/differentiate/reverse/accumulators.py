@@ -20,7 +20,7 @@ from minifut.ir import core
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
-from minifut.ir.node import replace
+from minifut.ir.node import flagged, replace
 from minifut.ir.soacs import Reduce, Screma, operand_count, redomap
 from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
@@ -89,7 +89,7 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
     exp = statement.exp_of(WithAcc)
     items = exp.inputs
     active = sweep.activity.of([p.name for p in exp.function.parameters])
-    used = [item for item, flag in zip(items, active, strict=True) if flag]
+    used = flagged(items, active)
     check_operators(sweep.builder(statement), statement, used)
 
     def back(build: Builder, adjoints: Adjoints) -> None:

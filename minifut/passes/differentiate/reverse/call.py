@@ -8,6 +8,7 @@ from __future__ import annotations
 from minifut.ir import core, derivatives
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Function, Param, Stm
+from minifut.ir.node import flagged
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import size_names
 from minifut.names import Name
@@ -38,7 +39,7 @@ def vjp_call(statement: Stm, sweep: ReverseSweep) -> Reversed:
         )
         sizes = [statement.pattern[n].name for n in _sizes(statement.pattern)]
         given = [result for result in results if result is not None]
-        wanted = [a for a, flag in zip(exp.arguments, active, strict=True) if flag]
+        wanted = flagged(exp.arguments, active)
         pattern = tuple(
             Param(build.names.fresh("adj"), type_) for type_ in build.types(wanted)
         )
@@ -65,7 +66,7 @@ def _function(
     sweep.activity.mark(function.parameters, active)
     build = context.builder()
     sizes = [function.results[n] for n in _sizes(function.results)]
-    given = [r for r, flag in zip(function.results, present, strict=True) if flag]
+    given = flagged(function.results, present)
     seeds = build.parameters([result.type for result in given], "adj")
     add_parameters(context.scope, sizes)
     adjoints = sweep.adjoints()
@@ -74,7 +75,7 @@ def _function(
         next(waiting).name if flag else None for flag in present
     ]
     sweep.again(build, function.body, adjoints, results)
-    wanted = [p for p, flag in zip(function.parameters, active, strict=True) if flag]
+    wanted = flagged(function.parameters, active)
     atoms = [adjoints.or_zero(build, parameter.name) for parameter in wanted]
     own = build.parameters([parameter.type for parameter in wanted], "adj")
     kept = tuple(Param(p.name, p.type) for p in function.parameters)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm
+from minifut.ir.node import flagged
 from minifut.ir.soacs import Reduce, Screma
 from minifut.ir.types import I64, Type
 from minifut.names import Name
@@ -208,6 +209,6 @@ def _from_both_sides(
     types: list[Type] = [I64, *fold.operator.results]
     function = build.function(types, element)
     made = build.let_many(soacs.map_(exp.width, (places, *exp.arrays), function))
-    active = [array for array, flag in zip(exp.arrays, flags, strict=True) if flag]
+    active = flagged(exp.arrays, flags)
     for array, adjoint in zip(active, made, strict=True):
         adjoints.add(build, array, adjoint)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Body, Constant, Lambda, Stm
+from minifut.ir.node import flagged
 from minifut.ir.soacs import Scan, Screma
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
@@ -121,7 +122,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     if not isinstance(fold, Scan):
         return None
     active = sweep.activity.of([parameter.name for parameter in statement.pattern])
-    types = {t for t, flag in zip(fold.operator.results, active, strict=True) if flag}
+    types = set(flagged(fold.operator.results, active))
     scalars = all_scalar(fold.operator.results) and len(types) == 1
     if not scalars or not takes(fold.operator, sweep):
         return as_loop(statement, sweep)
