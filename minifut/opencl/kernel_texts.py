@@ -92,6 +92,13 @@ def is_part(kernel: kc.Kernel) -> bool:
     return asked <= {"get_global_id"} and not inside
 
 
+def has_ranges(kernel: kc.Kernel) -> bool:
+    """Whether a batch may take groups of a part in any order: none waits for another,
+    which they say to each other by atomic updates."""
+    bodies = (kernel.body, *[function.body for function in kernel.functions])
+    return not any(contains(body, kc.AtomicUpdate) for body in bodies)
+
+
 def _asks(node: object) -> TypeGuard[kc.Call]:
     """Whether that is a question of a work-item about itself."""
     return isinstance(node, kc.Call) and node.function.startswith("get_")

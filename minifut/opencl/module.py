@@ -24,7 +24,7 @@ from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.lowering.host.launch_parameters import launch_parameters
 from minifut.names import Name
 from minifut.opencl.c_macros import PRELUDE, macros_of
-from minifut.opencl.kernel_texts import Texts, is_part, parameter_types
+from minifut.opencl.kernel_texts import Texts, has_ranges, is_part, parameter_types
 from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
 
 
@@ -194,7 +194,9 @@ class _Part:
         built = {constant.parameter.name for _, constant in macros_of(kernel)}
         given = sorted(numbers[name] for name in shaped - built)
         more += f", shaped={_tuple([str(number) for number in given])}" if given else ""
-        more += ", is_part=True" if is_part(kernel) else ""
+        if is_part(kernel):
+            more += ", is_part=True"
+            more += ", has_ranges=True" if has_ranges(kernel) else ""
         more += f", places={places!r}" if places else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut.opencl.kernel_texts import is_part
+from minifut.opencl.kernel_texts import has_ranges, is_part
 from tests.kernel_ir.reading import read_kernels
 from tests.opencl.texts import kernel_text
 
@@ -13,6 +13,11 @@ kernel k (buffer ys: global i64 written) groups (1) {
   let i: i64 = i64(get_global_id(0i32))
   array own: private i64 count 4
   store ys[i] = own[0i64]
+}
+"""
+CLAIMED = """
+kernel k (buffer taken: global i32 written) groups (1) {
+  atomic atomic_add taken[0i64](1i32)
 }
 """
 CALLED = """
@@ -24,6 +29,13 @@ def test_a_kernel_of_single_work_items_is_a_part() -> None:
     (kernel,) = read_kernels(PART)
     assert is_part(kernel)
     assert "long own[4] __attribute__((aligned(64)));" in kernel_text(kernel)
+
+
+def test_groups_that_wait_are_taken_in_order() -> None:
+    (kernel,) = read_kernels(PART.replace("own", "atoms"))
+    assert has_ranges(kernel)
+    (kernel,) = read_kernels(CLAIMED)
+    assert is_part(kernel) and not has_ranges(kernel)
 
 
 @pytest.mark.parametrize(

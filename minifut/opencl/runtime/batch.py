@@ -188,7 +188,7 @@ class Member:
         "size",
     )
 
-    def __init__(self, batch: Batch, launcher: Launcher, section: Section) -> None:
+    def __init__(self, batch: Batch, launcher: Launcher) -> None:
         dtypes = [ARGUMENTS[type_] for type_ in launcher.kernel.types]
         letters = ["Q" if d is None else _PARTS[d.char] for d in dtypes]
         layout = Struct(f"<{HEAD}q{''.join(letters)}")
@@ -196,7 +196,7 @@ class Member:
         self.launcher = launcher
         self.pack_into = layout.pack_into
         self.size = layout.size
-        self.has_ranges = "atom" not in section.text
+        self.has_ranges = launcher.kernel.has_ranges
         self.buffers = [place for place, d in enumerate(dtypes) if d is None]
         self.launches = 0
         """that followed some others and could have been in a batch with them"""
@@ -233,9 +233,9 @@ class Batch:
         self.parts: list[Member] = []
         self._commands: Commands | None = None
 
-    def member_of(self, launcher: Launcher, section: Section) -> Member:
+    def member_of(self, launcher: Launcher) -> Member:
         """What a kernel is that has been built and can be a part."""
-        member = Member(self, launcher, section)
+        member = Member(self, launcher)
         self.members.append(member)
         return member
 

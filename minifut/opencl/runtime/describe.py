@@ -36,7 +36,8 @@ class Kernel(NamedTuple):
     macro's name and the index of the tunable parameter that is its value, or for those
     in `per_launch` its bound: each launch gives their values to `Launcher.built`.
     `shaped`: the indices of parameters that sizes passed to it are computed from.
-    `is_part`: whether a batch may have it as a part, called with its group (batch.py).
+    `is_part`: whether a batch may have it as a part, called with its group (batch.py);
+    `has_ranges`: whether groups may then be in any order.
     `places`: where the source has what launches it, as `FILE:LINE:COL`.
     """
 
@@ -49,6 +50,7 @@ class Kernel(NamedTuple):
     shaped: tuple[int, ...] = ()
     is_part: bool = False
     places: tuple[str, ...] = ()
+    has_ranges: bool = False
 
 
 class Hole(NamedTuple):

@@ -261,7 +261,7 @@ class Launcher:
             section = self.section()
             key = section.prelude, section.options
             batch = self._batches.setdefault(key, Batch(self.session))
-            self._member = batch.member_of(self, section)
+            self._member = batch.member_of(self)
 
     def launch_as_added(
         self, queue: Any, sizes: Any, local: Any, arguments: tuple[Any, ...]
