@@ -12,13 +12,14 @@ Parameters come by themselves: a name of the host that the code mentions becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import declared
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Derivation
 
@@ -52,6 +53,13 @@ class CodeBuilder:
         name = self.names.fresh(base)
         self.declared.add(name)
         return kc.Variable(name, type_)
+
+    def fresh_names(self, statements: Iterable[kc.Statement]) -> dict[Name, Name]:
+        """Names for what another copy of the statements declares."""
+        old = sorted(declared(statements), key=lambda name: name.tag)
+        fresh = {name: self.names.like(name) for name in old}
+        self.declared.update(fresh.values())
+        return fresh
 
     def declare(
         self,

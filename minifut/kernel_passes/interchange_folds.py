@@ -250,9 +250,7 @@ class _Fold:
                 stored = rename_to(store, {self.fill.variable.name: at.name})
                 assert isinstance(stored, kc.Store)
                 kept = k.declare("kept", stored.exp)
-                renamed = {
-                    name: k.names.like(name) for name in declared(body.statements)
-                }
+                renamed = k.fresh_names(body.statements)
                 renamed[self.elements.variable.name] = at.name
                 folded.extend(self.moved(rename_to(body, renamed), kept).statements)
                 stores.append(replace(stored, exp=kept))

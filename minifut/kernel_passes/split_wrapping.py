@@ -179,11 +179,9 @@ def _period(loop: kc.For) -> int:
 def _by_periods(loop: kc.For, period: int, k: CodeBuilder) -> kc.For:
     """The loop whose rounds do that many points each."""
     round_ = k.variable("k", kc.LONG)
-    declared = [n.variable for n in walk(loop) if isinstance(n, kc.Declare | kc.For)]
-    own = [v.name for v in declared if isinstance(v, kc.Variable)]
     copies = []
     for residue in range(period):
-        names = {name: k.names.like(name) for name in own}
+        names = k.fresh_names((loop,))
         first = round_ * period
         at = kc.Variable(names[loop.variable.name], kc.LONG)
         place = kc.Declare(at, first + residue if residue else first)

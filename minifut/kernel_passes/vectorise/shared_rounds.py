@@ -330,13 +330,7 @@ class _Sharing:
             bound=most - least,
             body=kc.Block(tuple(body)),
         )
-        return self.renamed(moved)
-
-    def renamed(self, loop: kc.For) -> kc.For:
-        """A copy with variables of its own."""
-        k, names = self.k, sorted(declared((loop,)), key=lambda name: name.tag)
-        fresh = {name: k.variable(name.base, kc.LONG).name for name in names}
-        return rename_to(loop, fresh)
+        return rename_to(moved, k.fresh_names((moved,)))
 
     def emit_parts(
         self,
@@ -354,7 +348,8 @@ class _Sharing:
 
         def some(start: kc.Expression, bound: kc.Expression) -> kc.For:
             body = kc.Block((kc.Branch(kc.all_of(tests), loop.body),))
-            return self.renamed(replace(loop, start=start, bound=bound, body=body))
+            again = replace(loop, start=start, bound=bound, body=body)
+            return rename_to(again, k.fresh_names((again,)))
 
         if least is not begun:
             k.emit(some(least, extreme("min", [begun, done])))
