@@ -68,14 +68,7 @@ def load_vector(
             ys[j] = xs[2 * j];
         }
     declines: the read of xs is masked
-        given (const float *xs, float *ys, long n, long t)
-        for (long j = t; j < t + 4; j++) {
-            float x = 0.0f;
-            if (j < n) {
-                x = xs[j];
-            }
-            ys[j] = x;
-        }
+        like before of load_masked
     """
     if not isinstance(load, kc.Load):
         return None
@@ -198,14 +191,7 @@ def load_masked(
         }
         *(__global loose_float4 *)(ys + t) = x;
     declines: the active lanes do not read neighbours of global memory
-        given (const float *xs, float *ys, long n, long t)
-        for (long j = t; j < t + 4; j++) {
-            float x = 0.0f;
-            if (j < n) {
-                x = xs[5 * j];
-            }
-            ys[j] = x;
-        }
+        like before of gather_masked
     """
     if not isinstance(load, kc.Load):
         return None

@@ -54,14 +54,8 @@ def load_strided(
             ys[j] = xs[5 * j];
         }
     declines: the read of xs is masked
-        given (const float *xs, float *ys, long n, long t)
-        for (long j = t; j < t + 4; j++) {
-            float x = 0.0f;
-            if (j < n) {
-                x = xs[2 * j];
-            }
-            ys[j] = x;
-        }
+        like before of load_masked, with
+        x = xs[j]; => x = xs[2 * j];
     """
     if not isinstance(load, kc.Load):
         return None
