@@ -41,30 +41,35 @@ def command(
 
     The module imports numpy, pyopencl and minifut's small runtime, not the compiler.
     """
-    from minifut import stages
-
     path = output or file.with_suffix(".py")
     stub = path.with_suffix(".pyi")
     if not force:
         refuse_to_replace(path, HEADER)
         if stubs:
             refuse_to_replace(stub, STUB_HEADER)
+    text, types = module_texts(file, file.stem, schedule)
+    write_whole(path, text.encode())
+    click.echo(f"wrote {path}", err=True)
+    if stubs:
+        write_whole(stub, types.encode())
+        click.echo(f"wrote {stub}", err=True)
+
+
+def module_texts(file: Path, name: str, schedule: str | None) -> tuple[str, str]:
+    """The module of a program and the types of its entry points; shows the compiler's
+    warnings."""
+    from minifut import stages
+    from minifut.cli.stubs import stub_text
+
     source = stages.read_source(file)
     checked = stages.check(source)
     for warning in checked.warnings:
         click.echo(str(warning), err=True)
     require_entries(source, checked.entries)
     core = stages.to_core(checked)
-    kernels = stages.to_kernels(core)
     about = stages.documentation_of(checked)
-    text = stages.to_host_module(kernels, schedule, file.stem, about)
-    write_whole(path, text.encode())
-    click.echo(f"wrote {path}", err=True)
-    if stubs:
-        from minifut.cli.stubs import stub_text
-
-        write_whole(stub, stub_text(core, about).encode())
-        click.echo(f"wrote {stub}", err=True)
+    text = stages.to_host_module(stages.to_kernels(core), schedule, name, about)
+    return text, stub_text(core, about)
 
 
 def refuse_to_replace(path: Path, header: bytes) -> None:

@@ -26,7 +26,8 @@ from pathlib import Path
 
 import click
 
-from minifut.cli.options import PROGRAM, require_entries
+from minifut.cli.compile import module_texts
+from minifut.cli.options import PROGRAM
 from minifut.errors import UsageError
 from minifut.files import write_whole
 
@@ -66,9 +67,6 @@ def command(
     file: Path, name: str | None, version: str, folder: Path, schedule: str | None
 ) -> None:
     """Make an installable, typed Python package of a program."""
-    from minifut import stages
-    from minifut.cli.stubs import stub_text
-
     name = file.stem if name is None else name
     if not name.isascii() or not name.isidentifier() or keyword.iskeyword(name):
         raise UsageError(f"'{name}' cannot be a Python package: give a --name")
@@ -76,18 +74,11 @@ def command(
         raise UsageError("a package called minifut would hide this one: give a --name")
     if not VERSION.fullmatch(version):
         raise UsageError(f"'{version}' is no version such as 1.0 or 1.2.3rc1")
-    source = stages.read_source(file)
-    checked = stages.check(source)
-    for warning in checked.warnings:
-        click.echo(str(warning), err=True)
-    require_entries(source, checked.entries)
-    core = stages.to_core(checked)
-    about = stages.documentation_of(checked)
-    text = stages.to_host_module(stages.to_kernels(core), schedule, name, about)
+    text, types = module_texts(file, name, schedule)
     files = {
         f"{name}/__init__.py": PACKAGE.format(name=name),
         f"{name}/generated.py": text,
-        f"{name}/__init__.pyi": stub_text(core, about),
+        f"{name}/__init__.pyi": types,
         f"{name}/py.typed": "",
     }
     path = folder / f"{name}-{version}-py3-none-any.whl"

@@ -24,7 +24,7 @@ from minifut.passes.flatten.cheap import has_check
 from minifut.passes.flatten.context import SEGMENTED
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.remove_checks.rules import FactContext, by_facts, conjuncts
-from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.passes.simplify.dead_code import with_functions
 from minifut.rewrite.context import with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Trace
@@ -35,12 +35,7 @@ def compare_unsigned(
 ) -> Program:
     """The program whose kernels compare each index once."""
     checker = _Walk(names, scope_of(program), trace or Trace())
-    functions = tuple(map(checker.function, program.functions))
-    pairs = zip(functions, program.functions, strict=True)
-    changed = {function.name for function, old in pairs if function is not old}
-    if not changed:
-        return program
-    return remove_dead_code(replace(program, functions=functions), changed)
+    return with_functions(program, tuple(map(checker.function, program.functions)))
 
 
 @rule(Assert, paper="Warren, Hacker's Delight (2012), 4-1", remark=by_facts)

@@ -61,7 +61,7 @@ from minifut.passes.block_steps import emitter
 from minifut.passes.block_steps.rule import make_steps_in_blocks
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.remove_checks.rules import FactContext
-from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.passes.simplify.dead_code import with_functions
 from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 from minifut.rewrite.trace import Trace
 
@@ -277,10 +277,4 @@ def tile_steps(
 ) -> Program:
     """The program with loops of stencils that make several steps at once."""
     steps = _Walk(names, scope_of(program), trace or Trace())
-    functions = tuple(map(steps.function, program.functions))
-    changed = {
-        new.name
-        for new, old in zip(functions, program.functions, strict=True)
-        if new is not old
-    }
-    return remove_dead_code(replace(program, functions=functions), changed)
+    return with_functions(program, tuple(map(steps.function, program.functions)))

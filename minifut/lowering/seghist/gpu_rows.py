@@ -17,7 +17,7 @@ No work-item waits for another one, so any device runs this.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce
 
@@ -51,8 +51,6 @@ RANGES = 1024
 """of the bins of a chunk, at most"""
 TOGETHER = 64
 """copies that are combined first"""
-
-VisitRow = Callable[[KernelBuilder, tuple[kc.Expression, ...]], None]
 
 
 @immutable

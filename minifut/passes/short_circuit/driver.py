@@ -32,7 +32,7 @@ from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.short_circuit.overwrite import copy_view, write_over_last_use
 from minifut.passes.short_circuit.rules import PlaceContext, update_within_loop
-from minifut.passes.simplify.dead_code import remove_dead_code
+from minifut.passes.simplify.dead_code import with_functions
 from minifut.rewrite.rule import Outcome
 from minifut.rewrite.trace import Trace
 
@@ -44,12 +44,8 @@ def short_circuit(
     places = _Walk(names, scope_of(program), trace or Trace())
     called = called_functions(program)
     functions = tuple(places.in_place(f, called) for f in program.functions)
-    pairs = zip(functions, program.functions, strict=True)
-    changed = {function.name for function, old in pairs if function is not old}
-    if not changed:
-        return program
-    # of the arrays that loops filled before they were found others to overwrite
-    return remove_dead_code(replace(program, functions=functions), changed)
+    # without the arrays that loops filled before they were found others to overwrite
+    return with_functions(program, functions)
 
 
 class _Walk(FactsWalk):

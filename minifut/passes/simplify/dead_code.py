@@ -48,6 +48,16 @@ def has_effects(node: object) -> bool:
     return contains(node, EFFECTS)
 
 
+def with_functions(program: Program, functions: tuple[Function, ...]) -> Program:
+    """The program with functions in the places of its own, without what those that are
+    others do not need any more."""
+    pairs = zip(functions, program.functions, strict=True)
+    changed = {function.name for function, old in pairs if function is not old}
+    if not changed:
+        return program
+    return remove_dead_code(replace(program, functions=functions), changed)
+
+
 def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
     """The program without dead code, removed from those functions and from the
     constants."""
