@@ -166,23 +166,24 @@ class BlockSteps:
     """How often a map over one dimension is applied, each time to the results of the
     time before in place of `arrays`, one for each result. `block`, a power of two,
     divides the number of points, and each point reads of these arrays only elements of
-    its own block; at times when `stays` gives true, only of its own part of a block,
-    `part` points. The map sees the `state`, scalars that start as `initial` and become
-    the results of `next` from one time to the next."""
+    its own block; at times when the first result of `step` is true, only of its own
+    part of a block, `part` points. The map sees the `state`, scalars that start as
+    `initial` and become the next results of `step` from one time to the next, and as
+    `values` those that are left."""
 
     printed = (
         "{count} blocksteps of {arrays} in {block} by {part} "
-        "(<,{state} = {initial}>) do {next} while {stays}"
+        "(<,{state} = {initial}>) do {step} giving{values}"
     )
-    binds: ClassVar = {"state": ("next", "stays")}
+    binds: ClassVar = {"state": ("step",)}
     block: Atom
     part: Atom
     arrays: tuple[Name, ...]
     count: Atom
     state: tuple[Param, ...]
     initial: tuple[Atom, ...]
-    next: Body
-    stays: Body
+    step: Body
+    values: tuple[Param, ...]
 
 
 @node

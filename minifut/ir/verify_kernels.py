@@ -65,12 +65,11 @@ def _steps(v: Verifier, exp: kernels.SegMap) -> list[Name]:
     check_atom(v, steps.count, I64, "the number of steps")
     v.same_types([p.type for p in steps.state], v.types(steps.initial), "the state")
     state = v.bind(steps.state)
-    inner = v.body(steps.next) + v.body(steps.stays)
-    after = v.types(steps.next.result)
-    v.same_types([p.type for p in steps.state], after, "the next state")
-    v.same_types((BOOL,), v.types(steps.stays.result), "whether parts suffice")
+    inner = v.body(steps.step)
+    given = [BOOL, *(p.type for p in (*steps.state, *steps.values))]
+    v.same_types(given, v.types(steps.step.result), "what a step gives")
     v.unbind(inner)
-    return state
+    return state + v.bind(steps.values)
 
 
 def _operators(v: Verifier, exp: Any) -> None:

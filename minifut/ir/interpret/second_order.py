@@ -23,7 +23,7 @@ from minifut.ir.interpret.points import (
     space_points,
 )
 from minifut.ir.interpret.walk import Frame
-from minifut.ir.node import replace
+from minifut.ir.node import divided, replace
 from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
 from minifut.names import Name
@@ -211,10 +211,13 @@ def _block_steps(f: Frame, exp: kernels.SegMap, steps: kernels.BlockSteps) -> li
     """The same, with scalars that change from one time to the next."""
     before = made = [f.values[name] for name in steps.arrays]
     f.bind(steps.state, f.atoms(steps.initial))
+    counts = len(steps.state), len(steps.values)
     for _ in range(f.atom(steps.count)):
+        following, values = divided(f.body(steps.step)[1:], counts)
+        f.bind(steps.values, values)
         made = segmented(f, replace(exp, steps=None))
         f.values.update(zip(steps.arrays, made, strict=True))
-        f.bind(steps.state, f.body(steps.next))
+        f.bind(steps.state, following)
     f.values.update(zip(steps.arrays, before, strict=True))
     return made
 

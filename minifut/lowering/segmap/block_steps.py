@@ -17,18 +17,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from minifut.ir.core import Stm
-from minifut.ir.kernels import BlockSteps, KernelBody, SegMap
-from minifut.ir.node import immutable, replace
+from minifut.ir.kernels import BlockSteps, SegMap
+from minifut.ir.node import divided, immutable, replace
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.traverse import free_names
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import larger
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap.cpu import Indices, PointKind, points
 from minifut.lowering.segmap.time_steps import VisitPoint, own_units, units_of
-from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 
 APART = 560
 """elements between halves, in which a point would else have the same low bits of
@@ -111,16 +109,15 @@ class _Steps:
         before, made = (
             [self.half(tile, (number + at) & 1) for tile in self.tiles] for at in (0, 1)
         )
-        _bind(k, self.steps, state)
+        _, following = _begin(k, self.steps, state)
         k.bind_all(self.steps.arrays, before)
-        body = _after_invariant(k, self.operation)
 
         def visit_point(k: KernelBuilder, at: Indices) -> None:
-            self.visit(k, body, made, at)
+            self.visit(k, self.operation.body, made, at)
 
         index = k.variable("i", kc.LONG)
         points(k, index, first, last, (index,), visit_point, PointKind(True, False))
-        _assign(k, state, k.body(self.steps.next))
+        _assign(k, state, following)
 
     def half(self, tile: Array, which: kc.Expression) -> Array:
         """A half of a tile by the numbers that its points have in the arrays. It gets
@@ -140,19 +137,25 @@ def _steps_in_parts(
     run = k.declare("run", NONE)
     at, going = _copied(k, steps, state), k.declare("going", kc.Literal(True, kc.TRUTH))
     with k.while_loop(going):
-        _bind(k, steps, at)
-        (stays,) = k.body(steps.stays)
-        assert isinstance(stays, kc.Expression)
+        stays, following = _begin(k, steps, at)
         k.assign(going, stays)
         with k.branch(going):
             k.assign(run, run + 1)
-            _assign(k, at, k.body(steps.next))
+            _assign(k, at, following)
             k.assign(going, run < most)
     return run
 
 
-def _bind(k: KernelBuilder, steps: BlockSteps, state: Sequence[kc.Variable]) -> None:
+def _begin(
+    k: KernelBuilder, steps: BlockSteps, state: Sequence[kc.Variable]
+) -> tuple[kc.Expression, Sequence[LoweredValue]]:
+    """Compute what a step gives: whether it stays in parts, and the next state."""
     k.bind_all([bound.name for bound in steps.state], state)
+    stays, *given = k.body(steps.step)
+    assert isinstance(stays, kc.Expression)
+    following, values = divided(given, (len(steps.state), len(steps.values)))
+    k.bind_all([bound.name for bound in steps.values], values)
+    return stays, following
 
 
 def _copied(
@@ -173,16 +176,3 @@ def _assign(
         made.append(k.declare("next", value))
     for variable, value in zip(state, made, strict=True):
         k.assign(variable, value)
-
-
-def _after_invariant(k: KernelBuilder, operation: SegMap) -> KernelBody:
-    """Compute what is the same at all points; what is left of the body."""
-    varying = set(operation.space.indices)
-    left: list[Stm] = []
-    for statement in operation.body.statements:
-        if varying.isdisjoint(free_names(statement)):
-            k.statements_of((statement,))
-        else:
-            varying.update(bound.name for bound in statement.pattern)
-            left.append(statement)
-    return replace(operation.body, statements=tuple(left))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from minifut.analysis.aligned_blocks import Need
 from minifut.ir.builder import FALSE, TRUE, Builder, i64
-from minifut.ir.core import Atom, Body, If, Loop, WhileLoop
+from minifut.ir.core import Atom, Body, If, Loop, Param, WhileLoop
 from minifut.ir.kernels import (
     NEVER,
     AtLeast,
@@ -18,7 +18,8 @@ from minifut.ir.kernels import (
     SegSpace,
 )
 from minifut.ir.node import immutable
-from minifut.ir.traverse import rename_to
+from minifut.ir.scope import add_parameters
+from minifut.ir.traverse import free_names, rename_to
 from minifut.ir.types import BOOL, I64, U64, ScalarType
 from minifut.names import Name
 from minifut.passes.block_steps.states import Renaming, RepeatedMap, copy_statements
@@ -167,25 +168,26 @@ class BlockStepsEmitter:
         exp = self.operation
         params = build.parameters(types, "state")
         own = tuple(p.name for p in params)
-        with self.step(build, arrays, own) as (following, names):
-            following_state, _ = self.steps.following(following, names)
         part = build.op("min", block, i64(self.points(PART_BYTES)), base="part")
-        with self.step(build, arrays, own) as (tests, names):
-            fits = self.fits(tests, names, part)
-        with self.step(build, arrays, own) as (point, names):
-            (index,) = exp.space.indices
-            names[index] = build.names.like(index)
-            copy_statements(point, self.unchecked.statements, names)
+        used = self.steps.computed(free_names(self.unchecked))
+        with self.step(build, arrays, own) as (body, names):
+            fits = self.fits(body, names, part)
+            following, _ = self.steps.following(body, names)
+        step = body.finish(fits, *following, *[names[name] for name in used])
+        values = tuple(Param(build.names.like(n), build.type(names[n])) for n in used)
+        add_parameters(build.scope, values)
+        names |= zip(used, (value.name for value in values), strict=True)
+        (index,) = exp.space.indices
+        names[index] = build.names.like(index)
+        point = build.nested()
+        copy_statements(point, self.unchecked.statements, names)
         results = tuple(rename_to(result, names) for result in exp.body.result)
-        next_ = following.finish(*following_state)
         made = SegMap(
             exp.level,
             SegSpace((names[index],), exp.space.sizes),
             KernelBody(tuple(point.statements), results),
             exp.types,
-            steps=BlockSteps(
-                block, part, arrays, count, params, state, next_, tests.finish(fits)
-            ),
+            steps=BlockSteps(block, part, arrays, count, params, state, step, values),
         )
         bases = [bound.name.base for bound in self.steps.map.pattern]
         return (*build.let_many(made, bases), *after, going)

@@ -75,18 +75,14 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
               let q: [2 * n]i64 = segmap grid (i < 2 * n) for run blocksteps of
                   (array_1) in block by part (state_3: i64 = state_1) do {
                 let bit_2: i64 = and_i64(state_3, 1i64)
-                let next_1: i64 = add_i64(state_3, 1i64)
-                let more_1: bool = lt_i64(next_1, k)
-                return next_1
-              } while {
-                let bit_3: i64 = and_i64(state_3, 1i64)
-                let converted_5: u64 = convert_i64_u64(bit_3)
+                let converted_5: u64 = convert_i64_u64(bit_2)
                 let converted_6: u64 = convert_i64_u64(part)
                 let below_2: bool = lt_u64(converted_5, converted_6)
-                return below_2
-              } -> (i64) {
-                let bit_4: i64 = and_i64(state_3, 1i64)
-                let j: i64 = xor_i64(i, bit_4)
+                let next_1: i64 = add_i64(state_3, 1i64)
+                let more_1: bool = lt_i64(next_1, k)
+                return below_2, next_1, bit_2
+              } giving (bit_3: i64) -> (i64) {
+                let j: i64 = xor_i64(i, bit_3)
                 let x_2: i64 = array_1[j]
                 let y: i64 = array_1[i]
                 let z: i64 = add_i64(x_2, y)
@@ -110,9 +106,9 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
           return array
         } else {
           let b_1: [2 * n]i64 = loop (p: [2 * n]i64 = a) for t: i64 < k do {
-            let bit_5: i64 = and_i64(t, 1i64)
+            let bit_4: i64 = and_i64(t, 1i64)
             let q_2: [2 * n]i64 = segmap grid (i_2 < 2 * n) -> (i64) {
-              let j_2: i64 = xor_i64(i_2, bit_5)
+              let j_2: i64 = xor_i64(i_2, bit_4)
               let x_4: i64 = p[j_2]
               let y_2: i64 = p[i_2]
               let z_2: i64 = add_i64(x_4, y_2)

@@ -11,7 +11,7 @@ the map needs of a step is computed from it, by the host or in a kernel.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from minifut.analysis.facts import Facts
 from minifut.ir.builder import Builder, constant
@@ -82,6 +82,12 @@ class RepeatedMap:
             for statement in level.before:
                 if checks or not isinstance(statement.exp, Assert):
                     copy_statements(build, (statement,), names)
+
+    def computed(self, names: Set[Name]) -> list[Name]:
+        """Those of the names that a step computes besides its state."""
+        statements = [s for level in self.levels for s in level.before]
+        bound = [bound.name for s in statements for bound in s.pattern]
+        return [name for name in bound if name in names]
 
     def following(
         self, build: Builder, names: Renaming
