@@ -12,7 +12,7 @@ from functools import reduce
 from typing import TypeAlias
 
 from minifut.ir.node import immutable, node
-from minifut.ir.scalars import Operator
+from minifut.ir.scalars import INFIX, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, I64, U64, ScalarType
 from minifut.names import Name
@@ -249,6 +249,17 @@ class Vector(Expression):
 
     components: tuple[Expression, ...]
     type: VectorType
+
+
+def infix(exp: Expression) -> tuple[str, Expression, Expression] | None:
+    """The sign and the operands of an operation on two, one of C or the same one of the
+    core; the name of an operator without a sign. `a + b` and `add_i64(a, b)` are +."""
+    match exp:
+        case Binary(symbol, left, right):
+            return symbol, left, right
+        case Operation(operator, (left, right)):
+            return INFIX.get(operator.name, operator.name), left, right
+    return None
 
 
 def zero(scalar: ScalarType) -> Literal:

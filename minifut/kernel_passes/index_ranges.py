@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from minifut.ir.node import mutable
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.names import Name
@@ -49,14 +48,11 @@ def as_size(
             return Size.of(name) if found is None else found
         case kc.Cast(operand, _):
             return as_size(operand, definitions, depth)
-        case kc.Binary(symbol, left, right, _):
-            pass
-        case kc.Operation(operator, (left, right), _) if operator.result == I64:
-            symbol = {"add": "+", "sub": "-", "mul": "*"}.get(operator.name, "")
-        case _:
-            return None
-    a, b = as_size(left, definitions, depth), as_size(right, definitions, depth)
-    if a is None or b is None or symbol not in ("+", "-", "*"):
+    symbol, *operands = kc.infix(exp) or ("",)
+    if symbol not in ("+", "-", "*"):
+        return None
+    a, b = (as_size(operand, definitions, depth) for operand in operands)
+    if a is None or b is None:
         return None
     return a + b if symbol == "+" else a - b if symbol == "-" else a * b
 

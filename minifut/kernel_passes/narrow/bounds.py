@@ -31,11 +31,6 @@ from minifut.kernel_passes.narrow.bound import (
 )
 from minifut.names import Name, NameSource
 
-SYMBOLS = {
-    "add": "+", "sub": "-", "mul": "*", "quot": "/", "rem": "%", "div": "//",
-    "mod": "%%", "and": "&", "shr": ">>",
-}  # fmt: skip
-"""of operators on i64; those towards minus infinity have two letters"""
 IDENTITIES = (
     "get_local_id",
     "get_global_id",
@@ -240,19 +235,14 @@ class Bounds:
                 return self.of(operand)
             case kc.Cast(operand) if operand.type == kc.ULONG:
                 return self._of_unsigned(operand)
-            case kc.Binary(symbol, left, right):
-                return self._binary(symbol, left, right)
-            case kc.Operation(operator, (left, right)):
-                if operator.name in ("min", "max"):
-                    return of_extreme(operator.name, self.of(left), self.of(right))
-                return self._binary(SYMBOLS.get(operator.name, ""), left, right)
             case kc.Call("min" | "max" as name, (left, right)):
                 return of_extreme(name, self.of(left), self.of(right))
             case kc.Select(_, then, otherwise):
                 return of_any([self.of(then), self.of(otherwise)])
             case kc.SizeValue(size):
                 return self.of_size(size)
-        return None
+        found = kc.infix(exp)
+        return found and self._binary(*found)
 
     def _of_unsigned(self, exp: kc.Expression) -> Bound | None:
         """The same of an expression of u64: the lesser of two has any of their
@@ -285,13 +275,15 @@ class Bounds:
                 return short(Bound(a.size + b.size, False))
             case "*":
                 return short(Bound(a.size * b.size, both, a.exact and b.exact))
-            case "/":
+            case "/" | "quot":
                 return of_quotient(a, b, both)
-            case "//" if both:
+            case "div" if both:
                 return of_quotient(a, b, both)
-            case "%" | "%%" if both:
+            case "%" | "rem" | "mod" if both:
                 return of_remainder(a, b)
-            case ">>" if both:
+            case "min" | "max":
+                return of_extreme(symbol, a, b)
+            case ">>" | "shr" if both:
                 return Bound(a.size)
         return None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from minifut.ir.node import replace
-from minifut.ir.scalars import operator
+from minifut.ir.scalars import INFIX, operator
 from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I32
@@ -19,12 +19,10 @@ from minifut.kernel_ir.types import COMPARISONS
 from minifut.kernel_passes.narrow.plan import IndexPlan, names_in
 from minifut.names import Name, NameSource
 
-WRAPPING = {"add": "+", "sub": "-", "mul": "*"}
-"""operators that wrap, and their signs where nothing does"""
+WRAPPING = ("add", "sub", "mul")
+"""operators that wrap, as their signs do not"""
 SAME = ("quot", "rem", "div", "mod", "min", "max")
 """operators that are the same in 32 bits, of numbers that fit"""
-COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-"""operators that compare, and their signs"""
 ARITHMETIC = ("+", "-", "*", "/", "%", "&")
 ZERO = kc.Literal(0, kc.INT)
 
@@ -61,10 +59,9 @@ class NarrowExpressions:
         match exp:
             case kc.Load(_, index) if index.type.lanes == 1:
                 return replace(exp, index=self.index(index))
-            case kc.Binary(symbol, left, right) if symbol in COMPARISONS:
-                return self.compared(exp, symbol, left, right)
-            case kc.Operation(op, (left, right)) if op.name in COMPARED:
-                return self.compared(exp, COMPARED[op.name], left, right)
+        found = kc.infix(exp)
+        if found is not None and found[0] in COMPARISONS:
+            return self.compared(exp, *found)
         made: kc.Expression = map_children(exp, self._inside)
         return made
 
@@ -100,7 +97,7 @@ class NarrowExpressions:
             case kc.Binary(symbol, left, right) if symbol in ARITHMETIC:
                 made = self.arithmetic(symbol, left, right, exp)
             case kc.Operation(op, (left, right)) if op.name in WRAPPING:
-                made = self.arithmetic(WRAPPING[op.name], left, right, exp)
+                made = self.arithmetic(INFIX[op.name], left, right, exp)
             case kc.Operation(op, operands) if op.name in SAME and self.all(operands):
                 narrow = tuple(map(self.narrow, operands))
                 made = kc.Operation(operator(op.name, I32), narrow, kc.INT)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from minifut.ir.sizes import Extreme, Size
-from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
@@ -38,12 +37,8 @@ def affine(
             return affine(operand, known, varying)
         case kc.SizeValue(size, _):
             return _of_size(size, known, varying)
-        case kc.Binary(symbol, left, right, _):
-            return _combined(symbol, left, right, known, varying)
-        case kc.Operation(operator, (left, right), _) if operator.result == I64:
-            symbol = {"add": "+", "sub": "-", "mul": "*"}.get(operator.name, "")
-            return _combined(symbol, left, right, known, varying)
-    return None
+    found = kc.infix(exp)
+    return found and _combined(*found, known, varying)
 
 
 def _combined(

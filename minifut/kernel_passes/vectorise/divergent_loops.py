@@ -90,14 +90,10 @@ def counters_in(body: kc.Block) -> Iterator[Name]:
 
 def _is_next(exp: kc.Expression, name: Name) -> bool:
     """Whether an expression is a variable plus one."""
-    match exp:
-        case kc.Binary("+", left, right, _) | kc.Operation(_, (left, right), _):
-            sum_ = isinstance(exp, kc.Binary) or exp.operator.name == "add"
-            pair = (left, right)
-            ones = [e for e in pair if isinstance(e, kc.Literal) and e.value == 1]
-            mine = [e for e in pair if isinstance(e, kc.Variable) and e.name == name]
-            return sum_ and bool(ones and mine)
-    return False
+    symbol, *pair = kc.infix(exp) or ("",)
+    ones = [e for e in pair if isinstance(e, kc.Literal) and e.value == 1]
+    mine = [e for e in pair if isinstance(e, kc.Variable) and e.name == name]
+    return symbol == "+" and bool(ones and mine)
 
 
 def _follows(exp: kc.Expression, following: Collection[Name]) -> bool:
@@ -109,16 +105,6 @@ def _follows(exp: kc.Expression, following: Collection[Name]) -> bool:
             return _follows(operand, following)
         case kc.Operation(operator, (operand,), _) if operator.name == "convert":
             return _follows(operand, following)
-        case kc.Operation(operator, (left, right), _) if operator.name in (
-            "add",
-            "sub",
-        ):
-            subtracted = operator.name == "sub" and varies(right, following)
-            return not subtracted and _one_follows(left, right, following)
-        case kc.Binary("+", left, right, _):
-            return _one_follows(left, right, following)
-        case kc.Binary("-", left, right, _):
-            return not varies(right, following) and _follows(left, following)
         case kc.SizeValue(size, _):
             moving = [
                 (monomial, coefficient)
@@ -126,6 +112,11 @@ def _follows(exp: kc.Expression, following: Collection[Name]) -> bool:
                 if Size(((monomial, coefficient),)).names() & {*following}
             ]
             return len(moving) == 1 and len(moving[0][0]) == 1 == moving[0][1]
+    match kc.infix(exp):
+        case ("+", left, right):
+            return _one_follows(left, right, following)
+        case ("-", left, right):
+            return not varies(right, following) and _follows(left, following)
     return False
 
 

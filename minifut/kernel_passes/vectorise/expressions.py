@@ -62,7 +62,7 @@ LOADS = (
     gather_masked,
     gather,
 )
-COMPARED = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+COMPARED = {name: INFIX[name] for name in COMPARISONS}
 
 
 class ExpressionVectoriser(VectorOperations):

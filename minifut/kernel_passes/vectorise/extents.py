@@ -15,12 +15,10 @@ from collections.abc import Mapping
 
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import Extreme, Size
-from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
-SYMBOLS = {"add": "+", "sub": "-", "mul": "*"}
 LARGEST_FACTOR = 64
 
 
@@ -127,14 +125,10 @@ class ExtentFinder:
                 return self.of(operand)
             case kc.SizeValue(size, _):
                 return self._of_size(size)
-            case kc.Binary(symbol, left, right, _):
-                return self._combined(symbol, left, right)
             case kc.Call("min" | "max" as symbol, (left, right), _):
                 return self._combined(symbol, left, right)
-            case kc.Operation(scalar, (left, right), _) if scalar.type == I64:
-                symbol = SYMBOLS.get(scalar.name, scalar.name)
-                return self._combined(symbol, left, right)
-        return None
+        found = kc.infix(exp)
+        return found and self._combined(*found)
 
     def _combined(
         self, symbol: str, left: kc.Expression, right: kc.Expression
