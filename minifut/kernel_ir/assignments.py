@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -53,26 +52,22 @@ def targets(statement: kc.Statement) -> tuple[Assigned, ...]:
 def assigned(statements: Iterable[kc.Statement]) -> frozenset[Name]:
     """The variables that get more than a first value in the statements or in their
     blocks, loop variables included."""
-    found: set[Name] = set()
-    waiting = list(statements)
-    while waiting:
-        statement = waiting.pop()
-        if not isinstance(statement, kc.Declare):
-            given = targets(statement)
-            found.update(v.name for v in given if isinstance(v, kc.Variable))
-        for block in kc.blocks_of(statement):
-            waiting += block.statements
-    return frozenset(found)
+    return frozenset(
+        target.name
+        for statement in kc.each_statement(statements)
+        if not isinstance(statement, kc.Declare)
+        for target in targets(statement)
+        if isinstance(target, kc.Variable)
+    )
 
 
 def declared(statements: Iterable[kc.Statement]) -> frozenset[Name]:
     """The variables declared in the statements or their blocks, those of loops too."""
     return frozenset(
-        node.variable.name
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Declare | kc.For)
-        and isinstance(node.variable, kc.Variable)
+        statement.variable.name
+        for statement in kc.each_statement(statements)
+        if isinstance(statement, kc.Declare | kc.For)
+        and isinstance(statement.variable, kc.Variable)
     )
 
 
@@ -80,11 +75,10 @@ def constants(statements: Sequence[kc.Statement]) -> dict[Name, kc.Expression]:
     """The variables that keep their first value, with it."""
     changing = assigned(statements)
     return {
-        node.variable.name: node.init
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Declare)
-        and isinstance(node.variable, kc.Variable)
-        and node.init is not None
-        and node.variable.name not in changing
+        statement.variable.name: statement.init
+        for statement in kc.each_statement(statements)
+        if isinstance(statement, kc.Declare)
+        and isinstance(statement.variable, kc.Variable)
+        and statement.init is not None
+        and statement.variable.name not in changing
     }

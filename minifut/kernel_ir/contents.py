@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, get_args
 
 from minifut.ir.fields import lister_of
@@ -21,6 +21,14 @@ def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
     if type(statement) not in STRUCTURED:
         return ()
     return tuple([node for node in children(statement) if type(node) is Block])
+
+
+def each_statement(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """The statements and those in their blocks, in order."""
+    for statement in statements:
+        yield statement
+        for block in blocks_of(statement):
+            yield from each_statement(block.statements)
 
 
 def classes_in(block: Block) -> frozenset[type]:

@@ -156,7 +156,7 @@ class PositionIndices:
         body = loop.body.statements
         changing = assigned(body)
         self.local = {self.index_name, *changing}
-        for node in (node for statement in body for node in walk(statement)):
+        for node in kc.each_statement(body):
             match node:
                 case kc.Declare(kc.Variable(name, _), exp):
                     self.local.add(name)

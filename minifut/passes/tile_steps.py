@@ -59,6 +59,7 @@ from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.block_steps import emitter
 from minifut.passes.block_steps.rule import make_steps_in_blocks
+from minifut.passes.block_steps.states import steps_of_level
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.simplify.dead_code import with_functions
@@ -161,6 +162,11 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
     return tuple(build.statements)
 
 
+def _is_step(loop: Loop) -> bool:
+    """Whether a loop applies one map again and again: facts are of use only then."""
+    return _stencil_of(loop) is not None or steps_of_level(loop) is not None
+
+
 def _stencil_of(loop: Loop) -> SegMap | Declined | None:
     """The map that makes the array that a loop carries from the one before."""
     if not isinstance(loop.form, ForLoop) or len(loop.body.statements) != 1:
@@ -251,7 +257,8 @@ class _Walk(FactsWalk):
 
     def function(self, function: Function) -> Function:
         self.stem = function.name.base
-        return super().function(function)
+        loops = (node for node in walk(function) if isinstance(node, Loop))
+        return super().function(function) if any(map(_is_step, loops)) else function
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         made = make_steps_in_blocks(statement, self.context)

@@ -10,7 +10,8 @@ itself, whose names may be among those that vary.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
@@ -23,12 +24,16 @@ def find_varying(
 ) -> frozenset[Name]:
     """The names of all varying variables; `given` are those from outside. With
     `by_branches`, what only some points assign varies."""
-    varying = set(given)
-    while True:
-        before = len(varying)
-        _grow(statements, varying, by_branches)
-        if len(varying) == before:
-            return frozenset(varying)
+    flows: defaultdict[object, list[object]] = defaultdict(list)
+    _add_flows(statements, flows, by_branches, ())
+    varying: set[object] = {*given, kc.Register}
+    waiting = list(varying)
+    while waiting:
+        for target in flows.get(waiting.pop(), ()):
+            if target not in varying:
+                varying.add(target)
+                waiting.append(target)
+    return frozenset(name for name in varying if isinstance(name, Name))
 
 
 def find_loaded(body: kc.Block, by_branches: bool = True) -> frozenset[Name]:
@@ -37,18 +42,24 @@ def find_loaded(body: kc.Block, by_branches: bool = True) -> frozenset[Name]:
     return find_varying(body.statements, loads, by_branches)
 
 
-def varies(exp: kc.Expression, varying: Iterable[Name]) -> bool:
+def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
     """Whether the value of an expression differs between points."""
+    return any(name is kc.Register or name in varying for name in _sources_of(exp))
+
+
+def _sources_of(exp: kc.Expression) -> Iterator[object]:
+    """The names that the value of an expression depends on, and the class of registers
+    if it has some."""
     for node in walk(exp):
-        if isinstance(node, kc.Register):
-            return True
-        if isinstance(node, kc.Variable) and node.name in varying:
-            return True
-        if isinstance(node, kc.Load) and node.memory.name in varying:
-            return True
-        if isinstance(node, kc.SizeValue) and not node.size.names().isdisjoint(varying):
-            return True
-    return False
+        match node:
+            case kc.Register():
+                yield kc.Register
+            case kc.Variable(name, _):
+                yield name
+            case kc.Load(memory):
+                yield memory.name
+            case kc.SizeValue(size):
+                yield from size.names()
 
 
 def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
@@ -62,26 +73,28 @@ def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
     }
 
 
-def _grow(
-    statements: Sequence[kc.Statement],
-    varying: set[Name],
+def _add_flows(
+    statements: Iterable[kc.Statement],
+    flows: defaultdict[object, list[object]],
     by_branches: bool,
-    some: bool = False,
+    around: tuple[kc.Statement, ...],
 ) -> None:
-    """Add what the statements make varying; `some`: not all points come by."""
+    """Add for each name what varies if it does: variables, and statements that not all
+    points come by, as those `around` these may be."""
     for statement in statements:
         match statement:
             case kc.Declare(kc.Variable(name, _), init) if init is not None:
-                if varies(init, varying):
-                    varying.add(name)
+                for source in _sources_of(init):
+                    flows[source].append(name)
             case kc.Assign(kc.Variable(name, _), exp):
-                if some or varies(exp, varying):
-                    varying.add(name)
+                for source in (*_sources_of(exp), *around):
+                    flows[source].append(name)
             case _ if blocks := kc.blocks_of(statement):
-                expressions = kc.expressions_of(statement)
-                differs = any(varies(exp, varying) for exp in expressions)
-                if differs and isinstance(statement, kc.For):
-                    varying.add(statement.variable.name)
+                for exp in kc.expressions_of(statement):
+                    for source in _sources_of(exp):
+                        flows[source].append(statement)
+                if isinstance(statement, kc.For):
+                    flows[statement].append(statement.variable.name)
+                inside = (*around, statement) if by_branches else around
                 for block in blocks:
-                    here = some or (differs and by_branches)
-                    _grow(block.statements, varying, by_branches, here)
+                    _add_flows(block.statements, flows, by_branches, inside)

@@ -143,7 +143,7 @@ def copy_statements(build: Builder, statements: Iterable[Stm], names: Renaming) 
 
 def find_steps(loop: Loop, facts: Facts) -> RepeatedMap | Declined | None:
     """The steps of a loop or of two nested ones; None if it is no loop of one map."""
-    steps = _one_level(loop)
+    steps = steps_of_level(loop)
     if steps is not None or not isinstance(loop.form, ForLoop):
         return steps
     if not loop.body.statements:
@@ -154,7 +154,7 @@ def find_steps(loop: Loop, facts: Facts) -> RepeatedMap | Declined | None:
     inner = _repeated(last, versions, facts)
     if inner is None or not all(map(_is_of_host, before)):
         return None
-    steps = _one_level(inner)
+    steps = steps_of_level(inner)
     if not isinstance(steps, RepeatedMap):
         return steps
     whole = tuple(p.name for p in last.pattern) == loop.body.result
@@ -202,7 +202,8 @@ def _is_of_host(statement: Stm) -> bool:
     return isinstance(statement.exp, Assert) or _is_scalar(statement)
 
 
-def _one_level(loop: Loop) -> RepeatedMap | None:
+def steps_of_level(loop: Loop) -> RepeatedMap | None:
+    """The steps of a loop of one map, if it is one."""
     statements, form = loop.body.statements, loop.form
     maps = [s for s in statements if isinstance(s.exp, SegMap)]
     if not isinstance(form, ForLoop) or len(maps) != 1:
