@@ -32,6 +32,7 @@ from minifut.ir.core import (
 from minifut.ir.soacs import Scatter, Screma
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
+from minifut.passes.simplify.views import is_whole
 
 CoreDefinitions = Mapping[Name, Stm]
 """the statement that binds each name of the host's body"""
@@ -95,7 +96,7 @@ def _filter(
 
 def _from_zero(cut: object, at: DimSlice) -> bool:
     first = cut.slice[0] if isinstance(cut, Index) else None
-    return isinstance(first, DimSlice) and first.is_whole(at.length)
+    return is_whole(first, at.length)
 
 
 def _offsets_of_count(count: Stm) -> Name | None:

@@ -16,10 +16,11 @@ from typing import Any
 
 from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
 from minifut.ir import core
-from minifut.ir.core import Body, DimSlice, Lambda, Stm
+from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.passes.simplify.views import is_whole
 
 
 def check_local(statement: Stm, chunked: ChunkedSizes) -> None:
@@ -71,9 +72,7 @@ def _screma(exp: Screma, chunked: ChunkedSizes) -> None:
 def _index(exp: core.Index | core.Update, chunked: ChunkedSizes) -> None:
     shape = array_type(exp.array, chunked.scope).shape
     for size, at in zip(shape, exp.slice, strict=False):
-        if chunked.factors(size) and not (
-            isinstance(at, DimSlice) and at.is_whole(size)
-        ):
+        if chunked.factors(size) and not is_whole(at, size):
             raise Undistributable(f"{exp.array.base} is indexed across its chunks")
 
 

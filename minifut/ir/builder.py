@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import TypeVar
 
 from minifut.errors import Location
@@ -202,6 +203,10 @@ class Builder:
         """The scalar operator of that name at the type of the first operand."""
         table = operator(name, self.scalar_type(operands[0]))
         return self.let(core.ScalarOp(table, operands), base or name)
+
+    def all_of(self, conditions: Iterable[Atom], base: str = "and") -> Atom:
+        """Whether all of at least one condition hold."""
+        return reduce(lambda a, b: self.op("and", a, b, base=base), conditions)
 
     def add(self, a: Atom, b: Atom) -> Name:
         return self.op("add", a, b)

@@ -35,7 +35,7 @@ from minifut.ir.marks import WithBelow, WithMarks
 from minifut.ir.node import immutable, node
 from minifut.ir.scalars import Operator
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType, Type
+from minifut.ir.types import ScalarType, Type
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -153,11 +153,6 @@ class DimSlice:
     start: Atom
     length: Size
     stride: Atom
-
-    def is_whole(self, size: Size) -> bool:
-        """Whether these are all elements of a dimension, in their order."""
-        zero, one = Constant(0, I64), Constant(1, I64)
-        return (self.start, self.length, self.stride) == (zero, size, one)
 
 
 @node

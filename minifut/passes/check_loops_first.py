@@ -18,7 +18,6 @@ under masks cost more than the tests. Only a CPU's kernels, where code is cheap.
 from __future__ import annotations
 
 from dataclasses import replace as replace_field
-from functools import reduce
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
@@ -186,7 +185,7 @@ class _Indices:
                 if not left:
                     continue
                 if len(left) < len(parts):
-                    condition = reduce(lambda a, b: build.op("and", a, b), left)
+                    condition = build.all_of(left)
                     statement = replace(
                         statement, exp=replace(exp, condition=condition)
                     )
@@ -258,7 +257,7 @@ class _Indices:
                 tests.append(build.op("le", ZERO, end))
                 known = [size for size in sizes if size != NO_SIZE]
                 tests += [build.op("lt", end, size) for size in known]
-        return reduce(lambda one, other: build.op("and", one, other), tests)
+        return build.all_of(tests)
 
     def at(self, atom: Atom, number: Atom, build: Builder) -> Atom:
         """The value in the round of that number."""

@@ -10,7 +10,6 @@ the conversions, so this comes after all passes that require facts.
 from __future__ import annotations
 
 import itertools
-from functools import reduce
 from typing import Any, TypeGuard
 
 from minifut.ir.core import Assert, Constant, Function, Program, ScalarOp, Stm
@@ -87,7 +86,7 @@ def compare_index_once(statement: Stm, context: FactContext) -> Outcome:
         left.append(build.op("lt", one, other, base="below"))
     if left == parts:
         return Declined("no number that is natural bounds an index")
-    condition = reduce(lambda one, other: build.op("and", one, other), left)
+    condition = build.all_of(left)
     return with_expression(statement, replace(exp, condition=condition), build)
 
 

@@ -114,7 +114,7 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
     build = context.builder(statement)
     positions = _Positions(exp, context.definitions)
     results = list(exp.body.result)
-    tested: dict[_Covering, Name] = {}
+    tested: dict[_Covering, Atom] = {}
     for at, result in enumerate(results):
         if not isinstance(result, WriteReturns):
             continue
@@ -239,7 +239,7 @@ def _factor(form: Size, index: Name) -> Size:
     return total
 
 
-def _test(build: Builder, covering: _Covering, points: Size) -> Name:
+def _test(build: Builder, covering: _Covering, points: Size) -> Atom:
     """Whether positions are all of an array."""
 
     def atom(size: Size) -> Atom:
@@ -251,15 +251,12 @@ def _test(build: Builder, covering: _Covering, points: Size) -> Name:
         rest = build.op("mod", atom(points), atom(maximum(ONE, block)))
         parts.append(build.op("eq", rest, atom(ZERO)))
         parts.append(build.op("lt", atom(ZERO), atom(block)))
-    covered, *others = parts
-    for other in others:
-        covered = build.op("and", covered, other)
-    return covered
+    return build.all_of(parts)
 
 
 def _filled_unless(
     build: Builder,
-    covered: Name,
+    covered: Atom,
     fill: Replicate,
     array: Name,
     context: StatementContext,

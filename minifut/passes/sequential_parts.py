@@ -39,16 +39,13 @@ def bind_rows(
 
 def in_bounds(
     build: Builder, indices: tuple[Atom, ...], shape: tuple[Size, ...]
-) -> Name:
+) -> Atom:
     """Emit the test that all indices are inside the shape."""
-    tests = []
+    tests: list[Atom] = []
     for index, size in zip(indices, shape, strict=False):
         tests.append(build.op("le", i64(0), index))
         tests.append(build.op("lt", index, build.size_atom(size)))
-    whole = tests[0]
-    for test in tests[1:]:
-        whole = build.op("and", whole, test)
-    return whole
+    return build.all_of(tests)
 
 
 def write_out(

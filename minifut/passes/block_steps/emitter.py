@@ -101,10 +101,7 @@ class BlockStepsEmitter:
                 rest = build.op("rem", block, some, base="rest")
                 tests.append(build.op("eq", some, number, base="positive"))
                 tests.append(build.op("eq", rest, i64(0), base="divides"))
-        fits = tests[0]
-        for test in tests[1:]:
-            fits = build.op("and", fits, test, base="fits")
-        return fits
+        return build.all_of(tests, "fits")
 
     def loop(self, build: Builder) -> dict[int, Name]:
         """All steps, several at once where they fit; the results by their position."""

@@ -21,7 +21,6 @@ from dataclasses import replace as replace_context
 from minifut.ir.accumulators import WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
 from minifut.ir.core import (
-    Atom,
     Concat,
     Copy,
     Exp,
@@ -56,7 +55,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import contains
-from minifut.ir.types import BOOL, I64, Type, element_of, shape_of
+from minifut.ir.types import I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.exploitable import any_exploitable
@@ -198,11 +197,6 @@ def fits(build: Builder, needs: GroupRequirements) -> Name:
         used = used + needs.thread_bytes * Size.of(threads)
     total = build.size_atom(used, "local_bytes")
     return build.let(ScalarOp(operator("le", I64), (total, limit)), "fits")
-
-
-def both(build: Builder, left: Atom, right: Atom, base: str) -> Name:
-    """Whether both are true."""
-    return build.let(ScalarOp(operator("and", BOOL), (left, right)), base)
 
 
 def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:

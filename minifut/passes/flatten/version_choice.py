@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minifut.ir.core import Body, If, Iota, Rearrange, Stm
+from minifut.ir.core import Atom, Body, If, Iota, Rearrange, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import immutable, replace
@@ -30,7 +30,6 @@ from minifut.passes.flatten.defaults import (
     tiled_points,
 )
 from minifut.passes.flatten.intra_group import (
-    both,
     fits,
     requirements_of,
     run_map_in_groups,
@@ -147,14 +146,14 @@ class VersionChoice:
         build = context.build.nested()
         chosen = threshold(f"{stem}.{INTRA}", *INTRA_DEFAULTS, IN_GROUPS)
         enough = build.let(AtLeast(needs.parallelism, chosen), "enough")
-        condition = both(build, enough, fits(build, needs), INTRA)
+        condition = build.all_of((enough, fits(build, needs)), INTRA)
         return _Groups(tuple(build.statements), condition, self.body(inside))
 
 
 @immutable
 class _Groups:
     statements: tuple[Stm, ...]
-    condition: Name
+    condition: Atom
     then: Body
 
     def choice(self, otherwise: Body) -> If:

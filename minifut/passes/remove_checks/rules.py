@@ -146,13 +146,11 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     if not proof:
         return Declined("no part of the condition is proved")
     build = context.builder(statement)
-    condition, *others = (
+    named = [
         build.let(part, "inside") if isinstance(part, ScalarOp) else part
         for part in left
-    )
-    for other in others:
-        both = ScalarOp(operator("and", BOOL), (condition, other))
-        condition = build.let(both, "inside")
+    ]
+    condition = build.all_of(named, "inside")
     return with_expression(statement, replace(exp, condition=condition), build)
 
 

@@ -230,14 +230,19 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
             )
     if kept != sorted(kept):
         return INDEX_OF_REARRANGE_REFUSED
-    while places:
-        last = places[-1]
-        if not isinstance(last, DimSlice) or not last.is_whole(shape[len(places) - 1]):
-            break
+    while places and is_whole(places[-1], shape[len(places) - 1]):
         places.pop()
     if not places:
         return INDEX_OF_REARRANGE_REFUSED
     return with_expression(statement, Index(source.array, tuple(places)))
+
+
+def is_whole(place: object, size: Size) -> bool:
+    """Whether these are all elements of a dimension, in their order."""
+    match place:
+        case DimSlice(start, length, stride):
+            return (start, length, stride) == (i64(0), size, i64(1))
+    return False
 
 
 INDEX_OF_RESHAPE_REFUSED = Declined("no vector that is read on, nor a known place")

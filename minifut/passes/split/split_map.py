@@ -3,8 +3,6 @@ borders; see `passes.split`."""
 
 from __future__ import annotations
 
-from functools import reduce
-
 from minifut.analysis.facts.forms import CONSTANT, Form
 from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
@@ -125,7 +123,7 @@ def guarded(build: Builder, nest: ScalarNest, found: Borders) -> core.Exp:
 
     def choose(inner: Builder) -> tuple[Atom, ...]:
         made = [inner.op(name, left, right) for name, left, right in tests]
-        inside = reduce(lambda one, other: inner.op("and", one, other), made)
+        inside = inner.all_of(made)
         within = rename(Body(nest.body, nest.results), build.names)
         beside = Body(nest.levels[-1].statements, nest.results)
         return inner.let_many(If(inside, within, beside), ["x"] * len(nest.types))
