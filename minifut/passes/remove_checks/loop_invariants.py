@@ -44,7 +44,7 @@ Enter = Callable[[Stm], None]
 
 
 @immutable
-class Bound:
+class LoopBound:
     """`sum(greater) - less - apart >= 0`."""
 
     greater: tuple[Atom, ...]
@@ -66,8 +66,8 @@ class LoopInvariants:
     """The bounds of a loop, and those that hold while it goes on."""
 
     loop: Loop
-    always: tuple[Bound, ...] = ()
-    inside: tuple[Bound, ...] = ()
+    always: tuple[LoopBound, ...] = ()
+    inside: tuple[LoopBound, ...] = ()
 
     def assume(self, facts: Facts, parameters: Sequence[core.Param]) -> None:
         """Learn what holds of the parameters in an iteration, or of the results."""
@@ -120,22 +120,22 @@ def loop_invariants(facts: Facts, loop: Loop, enter: Enter) -> LoopInvariants:
 
 def _candidates(
     integers: Sequence[tuple[Name, Atom, Atom]], index: Name | None
-) -> Iterator[Bound]:
+) -> Iterator[LoopBound]:
     zero = Constant(0, I64)
     for name, initial, _ in integers:
-        yield Bound((name,), zero)
-        yield Bound((initial,), name)
+        yield LoopBound((name,), zero)
+        yield LoopBound((initial,), name)
         if initial != zero:
-            yield Bound((name,), initial)
+            yield LoopBound((name,), initial)
         if index is not None:
-            yield Bound((initial, index), name)
+            yield LoopBound((initial, index), name)
     for (one, first, _), (other, _, _) in permutations(integers, 2):
-        yield Bound((one,), other)
+        yield LoopBound((one,), other)
         if isinstance(first, Name):
-            yield Bound((first,), other)
+            yield LoopBound((first,), other)
 
 
-def _conditions(facts: Facts, loop: Loop, start: Values) -> Iterator[Bound]:
+def _conditions(facts: Facts, loop: Loop, start: Values) -> Iterator[LoopBound]:
     """What the condition of a while loop says of the parameters, if it is computed at
     the end of an iteration from what they become."""
     if not isinstance(loop.form, core.WhileLoop):
@@ -155,7 +155,7 @@ def _conditions(facts: Facts, loop: Loop, start: Values) -> Iterator[Bound]:
         less, greater = [become.get(each, each) for each in exp.operands]
         if exp.operator.name in ("gt", "ge"):
             less, greater = greater, less
-        bound = Bound((greater,), less, COMPARED[exp.operator.name])
+        bound = LoopBound((greater,), less, COMPARED[exp.operator.name])
         with facts.inner():
             facts.assume(loop.initial[place], True, ORIGIN)
             if facts.proves(bound.at(facts, start)) is not None:
@@ -181,7 +181,7 @@ def _after_iteration(
     index: Name | None,
     integers: Sequence[tuple[Name, Atom, Atom]],
     enter: Enter,
-) -> tuple[Bound, ...]:
+) -> tuple[LoopBound, ...]:
     """The bounds that hold at the end of an iteration in which all did at its start."""
     loop = found.loop
     with facts.inner():
@@ -208,13 +208,13 @@ def enter_iteration(facts: Facts, found: LoopInvariants) -> None:
 
 def _kept(
     facts: Facts,
-    bounds: tuple[Bound, ...],
+    bounds: tuple[LoopBound, ...],
     results: Mapping[Name, Atom],
     following: Values,
     body: Body,
     enter: Enter,
     depth: int = 0,
-) -> tuple[Bound, ...]:
+) -> tuple[LoopBound, ...]:
     """The bounds that hold of what the parameters become: on both sides of a branch
     that gives some of it, else by themselves."""
     branch = None if depth == DEEPEST else next(_branches(body, results), None)
