@@ -214,13 +214,30 @@ def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
     cache sets.
 
     before:
-        like before of read_in_place, with
-        given (n: i64, m: i64, a: [n][m]f32)
-        => given (n: i64, m: i64, a: [m][n]f32)
-        => let transposed: [n][m]f32 = rearrange((1, 0), a)
-        let as: [8][m]f32 = collective_copy a[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
-        => let as: [8][m]f32 =
-        => collective_copy transposed[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
+        given (n: i64, m: i64, a: [m][n]f32)
+        let transposed: [n][m]f32 = rearrange((1, 0), a)
+        let c: [n][16]f32 = segmap group (g < ceil_div(n, 8), h < 1) -> (f32) {
+          let row: i64 = size(g * 8)
+          let as: [8][m]f32 =
+            collective_copy transposed[row :+ 8 by 1i64, 0i64 :+ m by 1i64]
+          let acc: [4][1][2][16]f32 = segmap thread (y < 4, x < 1) -> ([2][16]f32) {
+            let zeros: [2][16]f32 = segmap register (i < 2, j < 16) -> (f32) {
+              return returns 0f32
+            }
+            let sums: [2][16]f32 = loop (sums_1: [2][16]f32 = zeros) for k: i64 < m do {
+              let sums_2: [2][16]f32 = segmap register (i_1 < 2, j_1 < 16) -> (f32) {
+                let at: i64 = size(y * 2 + i_1)
+                let u: f32 = as[at, k]
+                let s: f32 = sums_1[i_1, j_1]
+                let t: f32 = add_f32(s, u)
+                return returns t
+              }
+              return sums_2
+            }
+            return returns sums
+          }
+          return regtile acc of (n by 4 by 2, 16 by 1 by 16)
+        }
     after:
         for (long i_2 = 0L; i_2 < m; i_2++) {
         ..
