@@ -14,7 +14,8 @@ returns start as `Scratch` and are updated element by element, which last-use an
 makes in place. Loops that were reductions carry the attribute "reduction": their
 operator is associative, so that the backend may reassociate them, which it may not do
 with a user's own loop. Those that were maps carry the attribute "map": their rounds may
-run in any order, or several at once.
+run in any order, or several at once. So may those of a scatter, which carry "scatter",
+if they do not read where it writes.
 """
 
 from __future__ import annotations
@@ -323,7 +324,7 @@ def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
             choice = If(inside, then.finish(updated), Body((), (array,)))
             array = inner.let(choice, array.base, build.scope[array])
         carried.following.append(array)
-    carried.loop(build, inner, index, soac.width)
+    carried.loop(build, inner, index, soac.width, ("scatter",))
 
 
 def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:

@@ -20,6 +20,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.hoist_loads import OPAQUE
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
@@ -278,6 +279,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
                     once(outside)
             if points:
                 outside[-1] = _parallel(outside[-1], places)
+            elif "scatter" in stm.attributes and not carried:
+                outside[-1] = _unordered(outside[-1])
         else:
             with k.while_loop(k.scalar(exp.form.condition)):
                 if rounds:
@@ -345,6 +348,16 @@ def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:
         node.memory in results for node in inside if isinstance(node, kc.Store)
     )
     return replace(loop, parallel=alone)
+
+
+def _unordered(loop: kc.Statement) -> kc.Statement:
+    """The loop of a scatter, over points if they read no memory that they write."""
+    assert isinstance(loop, kc.For)
+    inside = [node for s in loop.body.statements for node in walk(s)]
+    stored = {node.memory for node in inside if isinstance(node, kc.Store)}
+    reads = any(n.memory in stored for n in inside if isinstance(n, kc.Load))
+    known = stored and not any(isinstance(node, OPAQUE) for node in inside)
+    return replace(loop, points=bool(known and not reads))
 
 
 def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
