@@ -3,6 +3,7 @@
     while (low < high) {m = (low + high) / 2; ..}      lanes: no mispredicted branches
     for (i = 0; i < count; i++) t += xs[start + i];    scalar: reads neighbours
     while (table[h] != k) h = h * 5 + 1 & mask;        scalar: ends after a few rounds
+    while (j < n) {sieve[j] = 0; j += p}               scalar: does nothing but to store
 
 The lanes of a divergent loop (`masks`) go on until the last one has ended, and each
 loads from a place of its own. Measured with PoCL on AVX2, 8 lanes of 64 bits: a binary
@@ -18,9 +19,10 @@ from typing import Any
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import NotVectorisable
-from minifut.kernel_passes.vectorise.varying import varies
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 
 STREAM = "rounds load one element after the other"
@@ -63,6 +65,19 @@ def refuse_probes(loop: kc.While) -> None:
             sources.extend(_sources(exp))
     if any(isinstance(source, kc.Load) for source in sources):
         raise NotVectorisable("what rounds load ends the loop, of most lanes soon")
+
+
+def refuse_writes(body: kc.Block) -> None:
+    """Where rounds of a cheap body load nothing, and store where each lane goes by
+    itself, lanes would do that one after the other: two to three times the scalar
+    time."""
+    statements = body.statements
+    moving = find_varying(statements, assigned(statements) - {*counters_in(body)})
+    nodes = [*walk(body)]
+    if calls_functions(body) or any(isinstance(node, kc.Load) for node in nodes):
+        return
+    if any(isinstance(n, kc.Store) and varies(n.index, moving) for n in nodes):
+        raise NotVectorisable("rounds do nothing but to store at places of their own")
 
 
 def _sources(exp: kc.Expression) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
 from minifut.kernel_passes.vectorise.divergent_loops import (
     refuse_probes,
     refuse_streams,
+    refuse_writes,
 )
 from minifut.rewrite.rule import rule
 
@@ -88,12 +89,20 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
             y = y + xs[x];
             x = x + 1;
         }
+    declines: rounds do nothing but to store at places of their own
+        lanes (long x, long y)
+        given (float *xs, long n)
+        while (x < n) {
+            xs[x] = 0.0f;
+            x = x + y;
+        }
     """
     lanes = vectoriser.lanes
     if not isinstance(loop, kc.While) or not lanes.varies(loop.condition):
         return None
     refuse_streams(loop.body, ())
     refuse_probes(loop)
+    refuse_writes(loop.body)
     outer = lanes.mask
     made: list[kc.Statement] = []
     first = lanes.both(outer, lanes.vectorise(loop.condition))
