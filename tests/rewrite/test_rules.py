@@ -56,7 +56,7 @@ def test_an_inverse_rule_undoes_the_rule(name: str) -> None:
 
 def test_an_example_of_kernel_code_that_does_not_hold_is_found() -> None:
     rule = RULES["mask_loop"]
-    good, refusal = examples_of(rule)
+    good, refusal, *_ = examples_of(rule)
     assert "instead of" in str(complaint(rule, Example(good.before, "x = x;")))
     assert "should decline" in str(complaint(rule, Example(good.before, None, "no")))
     assert "should fire" in str(complaint(rule, Example(refusal.before, "x = x;")))
