@@ -125,6 +125,8 @@ def _fold_in_vectors(
 ) -> tuple[kc.Statement, ...] | None:
     """A fold inside of a point in vectors, its checks tested before it; one of integers
     is left to the device's compiler then."""
+    if _has_vectors(loop):
+        return None
     context = loop_context(k)
     found = rewritten(find_extreme_then_place, loop, context)
     of_floats = loop.variable.name in reordered
@@ -139,6 +141,12 @@ def _fold_in_vectors(
         return None if fails else rewritten(fold_row_in_lanes, each, context)
 
     return in_lanes(loop) if checked is None else change_loops(checked, in_lanes)
+
+
+def _has_vectors(loop: kc.For) -> bool:
+    """Whether a loop is one of several points at once already."""
+    variables = (node for node in walk(loop.body) if isinstance(node, kc.Variable))
+    return any(variable.type.lanes > 1 for variable in variables)
 
 
 def _collects(loop: kc.For) -> bool:
