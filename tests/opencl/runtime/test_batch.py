@@ -146,9 +146,9 @@ def test_kernels_between_those_of_no_batch_are_not_in_a_row(
     monkeypatch.setattr(batch, "IN_A_ROW", 4)
     member_of = Batch.member_of
 
-    def member(self: Batch, launcher: Any, own: Section) -> Any:
+    def member(self: Batch, launcher: Any) -> Any:
         no_part = "reduce" in launcher.kernel.name and not sums_are_parts
-        return None if no_part else member_of(self, launcher, own)
+        return None if no_part else member_of(self, launcher)
 
     monkeypatch.setattr(Batch, "member_of", member)
     text = TEXT.replace(
