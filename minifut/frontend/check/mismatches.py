@@ -34,8 +34,9 @@ LOOP_START = "Initial loop values do not have expected type."
 BRANCHES = "Branches differ in type."
 EXPECTED, FORMER = ("Expected", "Actual"), ("Former", "Latter")
 IRREGULAR = (
-    "all elements of an array have one shape: make them equally long, or keep one flat "
-    "array with the sizes beside it"
+    "all elements of an array have one shape: make them equally long (if their computed"
+    " lengths are equal, say so with ':> [n]t'), or keep one flat array with the sizes"
+    " beside it"
 )
 
 UNKNOWN_SIZE = (
