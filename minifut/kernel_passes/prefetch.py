@@ -19,14 +19,16 @@ is not marked for vectorisation by the device's compiler, and is not known to be
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
+from minifut.kernel_passes.index_ranges import NOTHING, as_size
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -45,8 +47,7 @@ def prefetch_streams(k: KernelEditor) -> None:
 
 
 def _remark(loop: kc.For, context: CodeContext) -> Remark:
-    prefetches = stream_prefetches(loop.body.statements, loop.variable)[:MOST_STREAMS]
-    names = dict.fromkeys(each.memory.name.base for each in prefetches)
+    names = dict.fromkeys(memory.name.base for memory, _ in streams_of(loop))
     return Remark(
         (f"{', '.join(names)}, {PREFETCH_DISTANCE} bytes ahead of the loads",)
     )
@@ -86,42 +87,42 @@ def prefetch_unit_stride_loads(
     body = loop.body.statements
     if loop.rounds is not None and loop.rounds < FEWEST_ITERATIONS:
         return Declined(f"it has only {loop.rounds} iterations")
-    prefetches = stream_prefetches(body, loop.variable)[:MOST_STREAMS]
+    prefetches = [
+        kc.Prefetch(
+            memory, kc.SizeValue(place + PREFETCH_DISTANCE // memory.element.bytes)
+        )
+        for memory, place in streams_of(loop)
+    ]
     if not prefetches:
         return Declined("it has no loads of unit stride")
     return (replace(loop, body=kc.Block((*prefetches, *body))),)
 
 
-def stream_prefetches(
-    body: Sequence[kc.Statement], index: kc.Variable
-) -> list[kc.Prefetch]:
-    """Prefetches of the global loads of a body at unit stride in `index`, one for
-    loads of the same memory whose addresses differ by a constant."""
-    nodes = [node for statement in body for node in walk(statement)]
-    declared = {n.variable for n in nodes if isinstance(n, kc.Declare)}
-    own = {v.name for v in declared if isinstance(v, kc.Variable)}
-    own |= {n.index for n in nodes if isinstance(n, kc.Unrolled)} | {index.name}
-    found: dict[tuple[Name, Size], kc.Prefetch] = {}
+def streams_of(
+    loop: kc.For, definitions: Mapping[Name, kc.Expression] = NOTHING
+) -> list[tuple[kc.Memory, Size]]:
+    """The global memories that an iteration reads at unit stride, each with its first
+    index, counters of loops inside being zero: one for loads whose indices differ by
+    constants."""
+    body, index = loop.body.statements, loop.variable.name
+    nodes = [*walk(loop.body)]
+    inner = (n for n in nodes if isinstance(n, kc.For) and n.rounds is not None)
+    counters = {each.variable.name: ZERO for each in inner}
+    own = declared(body) | assigned(body) | {index}
+    own |= {node.index for node in nodes if isinstance(node, kc.Unrolled)}
+    found: dict[tuple[Name, Size], tuple[kc.Memory, Size]] = {}
     for load in nodes:
-        place = _size(load.index) if isinstance(load, kc.Load) else None
-        if place is None or load.memory.space != "global":
+        if not isinstance(load, kc.Load) or load.memory.space != "global":
             continue
-        rest = place - Size.of(index.name)
+        place = as_size(load.index, definitions)
+        if place is None:
+            continue
+        first = place.substitute(counters)
+        rest = first - Size.of(index)
         if rest.names().isdisjoint(own):
             constant = rest.substitute(dict.fromkeys(rest.names(), ZERO))
-            later = place + PREFETCH_DISTANCE // load.memory.element.bytes
-            prefetch = kc.Prefetch(load.memory, kc.SizeValue(later))
-            found.setdefault((load.memory.name, rest - constant), prefetch)
-    return list(found.values())
-
-
-def _size(index: kc.Expression) -> Size | None:
-    match index:
-        case kc.SizeValue(size, _):
-            return size
-        case kc.Variable(name, _):
-            return Size.of(name)
-    return None
+            found.setdefault((load.memory.name, rest - constant), (load.memory, first))
+    return list(found.values())[:MOST_STREAMS]
 
 
 def has_indirect_access(body: kc.Block) -> bool:

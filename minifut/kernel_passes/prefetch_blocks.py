@@ -20,15 +20,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from minifut.ir.sizes import ZERO, Size
-from minifut.ir.traverse import walk
+from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, constants, declared
+from minifut.kernel_ir.assignments import constants
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
-from minifut.kernel_passes.index_ranges import as_size
-from minifut.kernel_passes.prefetch import MOST_STREAMS
-from minifut.names import Name
+from minifut.kernel_passes.prefetch import streams_of
 from minifut.rewrite.rule import Declined, Remark, rule
 
 BLOCK_DISTANCE = 8192
@@ -43,7 +40,7 @@ def prefetch_streaming_loops(k: KernelEditor) -> None:
 
 
 def _remark(loop: kc.For, context: CodeContext) -> Remark:
-    names = dict.fromkeys(memory.name.base for memory, _ in streams_of(loop))
+    names = dict.fromkeys(memory.name.base for memory, _ in _streams_of(loop))
     return Remark((f"{', '.join(names)}, {BLOCK_DISTANCE} bytes ahead of the block",))
 
 
@@ -76,7 +73,7 @@ def prefetch_block(
     """
     if not isinstance(loop, kc.For) or not loop.streams:
         return None
-    step, streams = loop.step, streams_of(loop)
+    step, streams = loop.step, _streams_of(loop)
     if not streams or not isinstance(step, kc.Literal):
         return Declined("it has no loads of unit stride")
     prefetches = [
@@ -89,30 +86,10 @@ def prefetch_block(
     return (replace(loop, streams=False, body=body),)
 
 
-def streams_of(loop: kc.For) -> list[tuple[kc.Memory, Size]]:
-    """The memories that a round of a loop reads at unit stride, each with the first
-    index: one for loads whose indices differ by constants."""
-    body, index = loop.body.statements, loop.variable.name
-    definitions = {n: _first_of(value) for n, value in constants(body).items()}
-    counters = {
-        inner.variable.name: ZERO
-        for inner in walk(loop.body)
-        if isinstance(inner, kc.For) and inner.rounds is not None
-    }
-    own = declared(body) | assigned(body) | {index}
-    found: dict[tuple[Name, Size], tuple[kc.Memory, Size]] = {}
-    for load in walk(loop.body):
-        if not isinstance(load, kc.Load) or load.memory.space != "global":
-            continue
-        place = as_size(load.index, definitions)
-        if place is None:
-            continue
-        rest = place.substitute(counters) - Size.of(index)
-        if rest.names().isdisjoint(own):
-            constant = rest.substitute(dict.fromkeys(rest.names(), ZERO))
-            first = rest - constant + Size.of(index)
-            found.setdefault((load.memory.name, first), (load.memory, first))
-    return list(found.values())[:MOST_STREAMS]
+def _streams_of(loop: kc.For) -> list[tuple[kc.Memory, Size]]:
+    """The memories that a round reads at unit stride, with the first index."""
+    made = constants(loop.body.statements)
+    return streams_of(loop, {name: _first_of(value) for name, value in made.items()})
 
 
 def _first_of(value: kc.Expression) -> kc.Expression:

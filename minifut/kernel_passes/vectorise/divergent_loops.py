@@ -71,11 +71,10 @@ def refuse_writes(body: kc.Block) -> None:
     """Where rounds of a cheap body load nothing, and store where each lane goes by
     itself, lanes would do that one after the other: two to three times the scalar
     time."""
-    statements = body.statements
-    moving = find_varying(statements, assigned(statements) - {*counters_in(body)})
-    nodes = [*walk(body)]
+    nodes, statements = [*walk(body)], body.statements
     if calls_functions(body) or any(isinstance(node, kc.Load) for node in nodes):
         return
+    moving = find_varying(statements, assigned(statements) - {*counters_in(body)})
     if any(isinstance(n, kc.Store) and varies(n.index, moving) for n in nodes):
         raise NotVectorisable("rounds do nothing but to store at places of their own")
 
