@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from minifut.ir.core import Index, ScalarOp, Stm
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
-from minifut.ir.traverse import free_names, walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import free_names
 from minifut.names import Name
 
 
@@ -43,12 +44,7 @@ def reads_loaded_places(statements: Iterable[Stm]) -> bool:
 
 def has_cheap_elements(statements: tuple[Stm, ...]) -> bool:
     """Whether elements are read in order, and no functions are called."""
-    operators = (
-        node.operator
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, ScalarOp)
-    )
+    operators = (node.operator for node in nodes_of(ScalarOp, *statements))
     return not reads_loaded_places(statements) and all(
         operator_cost(each) is not OperatorCost.FUNCTION for each in operators
     )

@@ -41,8 +41,9 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
 from minifut.ir.node import mutable
+from minifut.ir.search import nodes_of
 from minifut.ir.soacs import Hist, Scatter
-from minifut.ir.traverse import children, free_names, own_names, walk
+from minifut.ir.traverse import children, free_names, own_names
 from minifut.names import Name
 
 
@@ -80,7 +81,7 @@ class InPlace:
 
 def called_functions(program: Program) -> set[Name]:
     """The functions that something in the program calls."""
-    return {node.function for node in walk(program) if isinstance(node, Apply)}
+    return {node.function for node in nodes_of(Apply, program)}
 
 
 def in_place_updates(function: Function, called: Collection[Name] = ()) -> InPlace:

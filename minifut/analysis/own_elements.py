@@ -16,6 +16,7 @@ from minifut.analysis.simple_points import is_simple
 from minifut.ir.core import If, Index, Match, ScalarOp, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
@@ -57,5 +58,5 @@ def _own_elements(exp: SegMap) -> list[Name]:
 def _calls(exp: SegMap) -> bool:
     """Whether points call functions: they are done by vectors, of which the last one
     repeats points."""
-    operations = (node for node in walk(exp.body) if isinstance(node, ScalarOp))
+    operations = nodes_of(ScalarOp, exp.body)
     return any(calls_library(operation.operator) for operation in operations)

@@ -39,6 +39,7 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Body, Loop
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import atom_size, bound_names, free_names, walk
@@ -114,7 +115,7 @@ def _may_be_left(loop: Loop) -> bool:
 
 def _depth(soac: Screma) -> int:
     """How many SOACs are inside of each other, at most."""
-    inner = [n for n in walk(soac.function.body) if isinstance(n, Screma)]
+    inner = list(nodes_of(Screma, soac.function.body))
     return 1 + max(map(_depth, inner), default=0)
 
 

@@ -15,8 +15,9 @@ from collections.abc import Collection, Iterable, Mapping
 
 from minifut.ir.core import Apply, Program
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import children, contains, walk
+from minifut.ir.traverse import children
 from minifut.names import Name
 
 Graph = Mapping[Name, Counter[Name]]
@@ -31,8 +32,7 @@ def calls_in(*nodes: object) -> Counter[Name]:
         inner.function
         for node in nodes
         if contains(node, Apply)
-        for inner in walk(node)
-        if isinstance(inner, Apply)
+        for inner in nodes_of(Apply, node)
     )
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from minifut.errors import Location
@@ -87,15 +87,40 @@ def child_fields(cls: type) -> tuple[tuple[str, int], ...]:
 
 @per_class
 def lister_of(cls: type) -> Callable[[Any], list[Any]] | None:
-    """What lists the child nodes of an instance, as one display of its fields, since
-    walking is much of what passes do; None if there never are any."""
+    """What lists the child nodes of an instance; None if there never are any."""
+    return _lister(child_fields(cls))
+
+
+@per_class
+def statements_of(cls: type) -> Callable[[Any], list[Any]] | None:
+    """The same for the fields that have other nodes than expressions of kernel code."""
+    hints = typing.get_type_hints(cls, localns={"Location": Location})
+    return _lister(f for f in child_fields(cls) if not _has_expressions(hints[f[0]]))
+
+
+def is_expression(cls: type) -> bool:
+    """Whether a class is one of expressions of kernel code: below one are no others."""
+    return getattr(cls, "is_expression", False)
+
+
+def _has_expressions(hint: Any) -> bool:
+    """Whether an annotation is of expressions, or tuples of them, alone."""
+    if isinstance(hint, type) and not typing.get_args(hint):
+        return hint is types.NoneType or is_expression(hint)
+    options = [a for a in typing.get_args(hint) if a is not Ellipsis]
+    return bool(options) and all(map(_has_expressions, options))
+
+
+def _lister(fields: Iterable[tuple[str, int]]) -> Callable[[Any], list[Any]] | None:
+    """What lists the nodes in some fields of an instance, as one display, since walking
+    is much of what passes do."""
     display = {
         NODE: "node.{0}",
         NODES: "*node.{0}",
         OPTIONAL: "*(() if node.{0} is None else (node.{0},))",
         MIXED: "*within(node.{0})",
     }
-    shown = [display[kind].format(name) for name, kind in child_fields(cls)]
+    shown = [display[kind].format(name) for name, kind in fields]
     if not shown:
         return None
     text = f"lambda node: [{', '.join(shown)}]"
@@ -159,7 +184,7 @@ def _kind(hint: Any) -> int | None:
         return SIZE
     if hint is ArrayType:
         return TYPE
-    if is_node(hint) or getattr(hint, "is_root_of_nodes", False):
+    if is_node(hint) or is_expression(hint):
         return NODE
     return None
 

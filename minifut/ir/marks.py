@@ -18,10 +18,17 @@ class WithMarks:
 
 
 class WithBelow(WithMarks):
-    """A place for what `ir.traverse` finds out of a node at the first query: names
-    and classes of nodes in it. It is no field: a copy with changes has none."""
+    """A place for the names in a node and for the classes of the nodes in it, which
+    `ir.traverse` and `ir.search` find at the first query. It is no field: a copy with
+    changes has none."""
 
-    __slots__ = ("below",)
+    __slots__ = ("below", "classes")
+
+
+class WithClasses:
+    """The same for the classes alone."""
+
+    __slots__ = ("classes",)
 
 
 SIMPLE = 1

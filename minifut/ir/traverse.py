@@ -28,7 +28,7 @@ from minifut.ir.types import I64, AccType, ArrayType, ScalarType, Type
 from minifut.names import Name, NameSource
 
 T = TypeVar("T")
-Below: TypeAlias = tuple[frozenset[Name], dict[Name, Type], frozenset[type]]
+Below: TypeAlias = tuple[frozenset[Name], dict[Name, Type]]
 NO_NAMES: frozenset[Name] = frozenset()
 BODIES = frozenset((Body, KernelBody))
 KEEPING = BODIES | {Stm}
@@ -114,7 +114,7 @@ def bound_names(node: object) -> list[Name]:
 def used_names(node: object) -> set[Name]:
     """The names that occur inside other than where they are bound."""
     found: set[Name] = set()
-    _collect([node], found, {}, set())
+    _collect([node], found, {})
     return found
 
 
@@ -130,64 +130,41 @@ def free_names(node: object) -> set[Name]:
         return {node}
     found: set[Name] = set()
     bound: dict[Name, Type] = {}
-    _collect([node], found, bound, set())
+    _collect([node], found, bound)
     return found.difference(bound)
 
 
 def bound_types(nodes: Iterable[object]) -> dict[Name, Type]:
     """The types of all names bound anywhere in the nodes."""
     bound: dict[Name, Type] = {}
-    _collect(list(nodes), set(), bound, set())
+    _collect(list(nodes), set(), bound)
     return bound
 
 
-def contains(node: object, kinds: Any) -> bool:
-    """Whether the node or one below it is of a class (or of a union or tuple)."""
-    waiting = [node]
-    while waiting:
-        current = waiting.pop()
-        if isinstance(current, kinds):
-            return True
-        if type(current) in KEEPING:
-            if any(issubclass(cls, kinds) for cls in _below(current)[2]):
-                return True
-            continue
-        children_of = fields.lister_of(type(current))
-        if children_of is not None:
-            waiting += children_of(current)
-    return False
-
-
 def _below(node: Any) -> Below:
-    """The names that occur in a node, those bound there with their types, and the
-    classes of the nodes below it. Statements and bodies keep them: passes query it
-    again and again, also for each body that a statement becomes part of."""
+    """The names that occur in a node, and those bound there with their types.
+    Statements and bodies keep them: passes query it again and again, also for each
+    body that a statement becomes part of."""
     found: Below | None = getattr(node, "below", None)
     if found is None:
         used: set[Name] = set()
         bound: dict[Name, Type] = {}
-        kinds: set[type] = set()
         own_names(node, used)
-        _collect(children(node), used, bound, kinds)
-        found = frozenset(used), bound, frozenset(kinds)
+        _collect(children(node), used, bound)
+        found = frozenset(used), bound
         object.__setattr__(node, "below", found)
     return found
 
 
-def _collect(
-    waiting: list[Any], used: set[Name], bound: dict[Name, Type], kinds: set[type]
-) -> None:
-    """Add the names that occur in and below these nodes, those bound there, and the
-    classes of the nodes."""
+def _collect(waiting: list[Any], used: set[Name], bound: dict[Name, Type]) -> None:
+    """Add the names that occur in and below these nodes, and those bound there."""
     while waiting:
         current = waiting.pop()
         cls = type(current)
-        kinds.add(cls)
         if cls in KEEPING:
             below = _below(current)
             used |= below[0]
             bound |= below[1]
-            kinds |= below[2]
             continue
         own_names(current, used)
         if cls in BINDERS:

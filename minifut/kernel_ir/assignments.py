@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 
+from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -65,9 +66,8 @@ def declared(statements: Iterable[kc.Statement]) -> frozenset[Name]:
     """The variables declared in the statements or their blocks, those of loops too."""
     return frozenset(
         statement.variable.name
-        for statement in kc.each_statement(statements)
-        if isinstance(statement, kc.Declare | kc.For)
-        and isinstance(statement.variable, kc.Variable)
+        for statement in nodes_of(kc.Declare | kc.For, *statements)
+        if isinstance(statement.variable, kc.Variable)
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, get_args
+from typing import get_args
 
-from minifut.ir.fields import lister_of
-from minifut.ir.traverse import children, walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import children
 from minifut.kernel_ir.expressions import Expression, Load, Memory
 from minifut.kernel_ir.statements import Block, Statement, Structured
 
@@ -25,39 +25,18 @@ def blocks_of(statement: Statement | Block) -> tuple[Block, ...]:
 
 def each_statement(statements: Iterable[Statement]) -> Iterator[Statement]:
     """The statements and those in their blocks, in order."""
-    for statement in statements:
+    waiting = [*statements]
+    waiting.reverse()
+    while waiting:
+        statement = waiting.pop()
         yield statement
-        for block in blocks_of(statement):
-            yield from each_statement(block.statements)
-
-
-def classes_in(block: Block) -> frozenset[type]:
-    """The classes of the nodes in a block, which keeps them: passes query it again and
-    again for what most blocks do not have."""
-    known: frozenset[type] | None = getattr(block, "classes", None)
-    if known is None:
-        found: set[type] = set()
-        waiting: list[Any] = list(block.statements)
-        for current in waiting:
-            cls = type(current)
-            found.add(cls)
-            if cls is Block:
-                found |= classes_in(current)
-            elif (children_of := lister_of(cls)) is not None:
-                waiting += children_of(current)
-        known = frozenset(found)
-        object.__setattr__(block, "classes", known)
-    return known
+        for block in reversed(blocks_of(statement)):
+            waiting += reversed(block.statements)
 
 
 def loaded_by(statements: Iterable[Statement]) -> set[Memory]:
     """The memories that statements or their blocks load from."""
-    return {
-        node.memory
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, Load)
-    }
+    return {node.memory for node in nodes_of(Load, *statements)}
 
 
 def expressions_of(statement: Statement) -> tuple[Expression, ...]:

@@ -52,10 +52,11 @@ class Memory:
 
 
 class Expression:
-    """The root of kernel expressions; gives them Python's arithmetic operators."""
+    """The root of kernel expressions; gives them Python's arithmetic operators. Below
+    one there are only expressions: a search for statements ends at it."""
 
     __slots__ = ()
-    is_root_of_nodes = True
+    is_expression = True
     type: VectorType
 
     def __add__(self, other: Operand) -> Expression:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from minifut.ir.kernels import Parameter as Tunable
+from minifut.ir.marks import WithClasses
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
@@ -29,13 +30,6 @@ from minifut.kernel_ir.synchronisation import (
     UniformExit,
 )
 from minifut.names import Name
-
-
-class WithClasses:
-    """A place for the classes of the nodes in a block, found at the first query. It
-    is no field: a copy with changes has none."""
-
-    __slots__ = ("classes",)
 
 
 @node

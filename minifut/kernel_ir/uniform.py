@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from minifut.ir.traverse import contains, walk
+from minifut.ir.search import contains
+from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import targets
 from minifut.names import Name

@@ -19,11 +19,11 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from minifut.errors import InternalError
-from minifut.ir.traverse import contains, walk
+from minifut.ir.search import classes_in, contains, nodes_of
+from minifut.ir.traverse import walk
 from minifut.ir.types import U32, U64
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.contents import classes_in
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.uniform import divergent_barrier
@@ -121,7 +121,7 @@ class _Checker(Expressions):
         else:
             self.results = kernel.results
         if kc.Label in classes_in(kernel.body):
-            self.labels = {n.name for n in walk(kernel.body) if isinstance(n, kc.Label)}
+            self.labels = {n.name for n in nodes_of(kc.Label, kernel.body)}
         self.block(kernel.body)
         require(not self.jumps, f"jumps go back to {', '.join(sorted(self.jumps))}")
         barrier = divergent_barrier(kernel)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import targets
@@ -75,4 +76,4 @@ def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:
 
 def has_barrier(block: kc.Block) -> bool:
     """Whether work-items synchronise somewhere in the block."""
-    return not kc.classes_in(block).isdisjoint(MEETINGS)
+    return not classes_in(block).isdisjoint(MEETINGS)

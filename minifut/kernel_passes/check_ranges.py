@@ -19,7 +19,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import contains, map_children
+from minifut.ir.search import contains
+from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext, rewritten

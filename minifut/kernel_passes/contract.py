@@ -22,7 +22,8 @@ from typing import Any
 
 from minifut.ir.node import replace
 from minifut.ir.scalars import Operator
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import map_children
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -68,12 +69,7 @@ def _contracted(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...
                 found.append(statement)
     if not products:
         return statements
-    uses = Counter(
-        node.name
-        for statement in found
-        for node in walk(statement)
-        if isinstance(node, kc.Variable)
-    )
+    uses = Counter(node.name for node in nodes_of(kc.Variable, *found))
     return tuple(
         each
         for each in found

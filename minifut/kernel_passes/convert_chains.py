@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.node import replace
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext
@@ -30,7 +31,7 @@ def convert_chains(k: KernelEditor) -> None:
     """Convert the chains of tests of one integer in loops over points or lanes."""
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        inside = kc.classes_in(loop.body)
+        inside = classes_in(loop.body)
         if not (loop.points or _is_over_lanes(loop)) or kc.Branch not in inside:
             return None
         if not inside.isdisjoint((kc.For, kc.While, kc.Fail)):

@@ -22,6 +22,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir.fields import all_fields, is_node, lister_of, per_class
 from minifut.ir.node import replace
+from minifut.ir.search import classes_in
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I32
@@ -76,7 +77,7 @@ def _numbering(kernel: kc.Kernel, first: int, names: NameSource) -> kc.Kernel:
     def changed(node: Any) -> Any:
         if isinstance(node, kc.Fail):
             return replace(node, number=node.number - first, base=base)
-        if isinstance(node, kc.Block) and kc.Fail not in kc.classes_in(node):
+        if isinstance(node, kc.Block) and kc.Fail not in classes_in(node):
             return node
         return node if isinstance(node, kc.Expression) else map_children(node, changed)
 
@@ -209,7 +210,7 @@ def _outline(kernel: kc.Kernel) -> Hashable:
     return (
         tuple(map(type, kernel.parameters)),
         tuple(map(type, kernel.body.statements)),
-        kc.classes_in(kernel.body),
+        classes_in(kernel.body),
         tuple(constant.parameter for constant in kernel.constants),
         isinstance(kernel.group_size, Name) or kernel.group_size,
     )

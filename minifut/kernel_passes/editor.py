@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 
 from minifut.ir.node import replace, same_or
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import map_children
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -97,7 +98,7 @@ def _within(node: Any, change: LoopChange) -> Any:
     if isinstance(node, kc.Expression):
         return node
     if isinstance(node, kc.Block):
-        if kc.For not in kc.classes_in(node):
+        if kc.For not in classes_in(node):
             return node
         statements = change_loops(node.statements, change)
         return node if statements is node.statements else kc.Block(statements)
@@ -159,7 +160,7 @@ def rewrite_scalar_loops(k: KernelEditor, rule: Rule) -> None:
 
 def has_loops(block: kc.Block) -> bool:
     """Whether there are loops in a block."""
-    return not kc.classes_in(block).isdisjoint((kc.For, kc.While))
+    return not classes_in(block).isdisjoint((kc.For, kc.While))
 
 
 def loops_of(statements: Iterable[kc.Statement]) -> Iterator[kc.For | kc.While]:

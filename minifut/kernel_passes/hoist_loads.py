@@ -13,6 +13,7 @@ done in any case.
 from __future__ import annotations
 
 from minifut.ir.node import replace
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import used_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -68,7 +69,7 @@ def hoist_loads(
 def _loads_of_all(loop: kc.For) -> tuple[kc.Declare, ...]:
     """Declarations of what is loaded for all points, and of what that needs."""
     body = loop.body.statements
-    written = {n.memory.name for n in walk(loop.body) if isinstance(n, kc.Store)}
+    written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
     varying = find_varying(body, [loop.variable.name, *assigned(body), *written])
     same: list[kc.Declare] = []
     loading = True

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from minifut.ir.node import mutable
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.names import Name
@@ -71,7 +71,7 @@ class IndexRanges:
         """Of a loop, with the statements of its kernel."""
         definitions = constants(around)
         counters: dict[Name, tuple[Size, Size]] = {}
-        for inner in (n for n in walk(loop) if isinstance(n, kc.For)):
+        for inner in nodes_of(kc.For, loop):
             first = as_size(inner.start, definitions)
             bound = as_size(inner.bound, definitions)
             if first is not None and bound is not None and inner.counts_by_ones:

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import BARRIERS
@@ -83,11 +84,11 @@ def insert_barriers(k: KernelEditor) -> None:
 
 def contains_regions(block: kc.Block) -> bool:
     """Whether there are parallel regions in a block."""
-    return kc.ParallelRegion in kc.classes_in(block)
+    return kc.ParallelRegion in classes_in(block)
 
 
 def _can_leave(block: kc.Block) -> bool:
-    return kc.Break in kc.classes_in(block)
+    return kc.Break in classes_in(block)
 
 
 def _count_barriers(statements: Iterable[kc.Statement]) -> int:
@@ -96,7 +97,7 @@ def _count_barriers(statements: Iterable[kc.Statement]) -> int:
         + sum(
             _count_barriers(block.statements)
             for block in kc.blocks_of(statement)
-            if kc.Barrier in kc.classes_in(block)
+            if kc.Barrier in classes_in(block)
         )
         for statement in statements
     )
@@ -104,7 +105,7 @@ def _count_barriers(statements: Iterable[kc.Statement]) -> int:
 
 def _exchanges(kernel: kc.Kernel) -> bool:
     local = any(isinstance(p, kc.LocalParameter) for p in kernel.parameters)
-    return local or kc.DeclareArray in kc.classes_in(kernel.body)
+    return local or kc.DeclareArray in classes_in(kernel.body)
 
 
 class _Inserter:

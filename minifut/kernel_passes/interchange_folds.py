@@ -27,6 +27,7 @@ from typing import Any
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, rename_to, used_names, walk
 from minifut.kernel_ir import nodes as kc
@@ -209,9 +210,7 @@ class _Fold:
             return False
         if not used_names(store.exp).isdisjoint(inside):
             return False
-        accesses = [
-            n for n in walk(self.elements.body) if isinstance(n, kc.Load | kc.Store)
-        ]
+        accesses = list(nodes_of(kc.Load | kc.Store, self.elements.body))
         own = [n for n in accesses if n.memory == self.memory]
         stores = [n for n in accesses if isinstance(n, kc.Store)]
         return (

@@ -22,7 +22,7 @@ from typing import Any
 
 from minifut.ir.node import immutable
 from minifut.ir.scalars import operator
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -65,9 +65,7 @@ class Pairs:
     @property
     def lanes(self) -> int:
         """As many as a vector of the widest elements has."""
-        accesses = [
-            n for n in walk(self.loop.body) if isinstance(n, kc.Load | kc.Store)
-        ]
+        accesses = list(nodes_of(kc.Load | kc.Store, self.loop.body))
         widest = max((n.memory.element.bytes for n in accesses), default=1)
         return min(MOST_LANES, BYTES // widest)
 
@@ -107,8 +105,8 @@ def _reads_vectors(loop: kc.For) -> bool:
     known = {index.name: (index, 1)}
     others = [
         load.memory in own
-        for load in walk(loop.body)
-        if isinstance(load, kc.Load) and varies(load.index, varying)
+        for load in nodes_of(kc.Load, loop.body)
+        if varies(load.index, varying)
         if load.memory not in own or affine(load.index, known, varying) is None
     ]
     return bool(others) and all(others)

@@ -21,8 +21,9 @@ from collections.abc import Set
 from typing import Any
 
 from minifut.ir.node import replace
+from minifut.ir.search import classes_in, nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import declared
 from minifut.kernel_passes.editor import KernelEditor, has_loops
@@ -35,9 +36,9 @@ def point_to_rows(k: KernelEditor) -> None:
 
 
 def _with_pointers(k: KernelEditor, loop: kc.For) -> tuple[kc.Statement, ...] | None:
-    if kc.Unrolled not in kc.classes_in(loop.body) or has_loops(loop.body):
+    if kc.Unrolled not in classes_in(loop.body) or has_loops(loop.body):
         return None
-    copies = {n.index for n in walk(loop.body) if isinstance(n, kc.Unrolled)}
+    copies = {n.index for n in nodes_of(kc.Unrolled, loop.body)}
     changing = declared(loop.body.statements) | {loop.variable.name}
     rows = _Rows(k, loop.variable.name, changing, copies)
     return (replace(loop, body=rows.within(loop.body, True)),)

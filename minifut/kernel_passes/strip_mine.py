@@ -28,6 +28,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import replace
 from minifut.ir.scalars import Operator, operator
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
@@ -138,7 +139,7 @@ class _PeriodicBody(PositionIndices):
     def __init__(self, loop: kc.For) -> None:
         super().__init__(loop)
         self.period: kc.Expression | None = None
-        found = [n for n in walk(loop.body) if isinstance(n, kc.Operation)]
+        found = list(nodes_of(kc.Operation, loop.body))
         for node in found:
             length = self.period_of(node)
             short = isinstance(length, kc.Literal) and int(length.value) < LEAST

@@ -17,6 +17,7 @@ when the kernel is built, and its bound is a minimum with a build constant.
 from __future__ import annotations
 
 from minifut.ir.node import replace
+from minifut.ir.search import classes_in
 from minifut.ir.sizes import Extreme, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -26,7 +27,7 @@ from minifut.names import Name
 
 def unroll_full_blocks(k: KernelEditor) -> None:
     """Unroll all such loops of a kernel."""
-    if kc.Unrolled not in kc.classes_in(k.kernel.body):
+    if kc.Unrolled not in classes_in(k.kernel.body):
         return
     full = _full_sizes(k)
     if not full:

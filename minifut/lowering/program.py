@@ -17,7 +17,7 @@ from minifut.ir.calls import call_graph, called_in_threads, recursive
 from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
@@ -62,8 +62,8 @@ def facts_of(program: Program) -> ProgramFacts:
     scalars = {
         statement.pattern[0].name: statement
         for function in program.functions
-        for statement in walk(function.body)
-        if isinstance(statement, Stm) and isinstance(statement.exp, core.ScalarOp)
+        for statement in nodes_of(Stm, function.body)
+        if isinstance(statement.exp, core.ScalarOp)
     }
     return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts, scalars)
 
@@ -158,10 +158,8 @@ def _too_deep(build: ProgramBuilder, function: core.Function, deep: set[Name]) -
     """The failure of a recursive function, located where it recurses."""
     places = (
         str(node.location)
-        for node in walk(function.body)
-        if isinstance(node, core.Stm)
-        and isinstance(node.exp, core.Apply)
-        and node.exp.function in deep
+        for node in nodes_of(core.Stm, function.body)
+        if isinstance(node.exp, core.Apply) and node.exp.function in deep
     )
     message = f"The recursion of {function.name.base} is too deep."
     return build.failures.number((message,), (), tuple(islice(places, 1)))

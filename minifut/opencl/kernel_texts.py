@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from minifut.ir.scalar_opencl import helper_text
-from minifut.ir.traverse import contains, walk
+from minifut.ir.search import contains
+from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import BARRIERS
@@ -31,7 +32,7 @@ def unaliased_memories(kernel: kc.Kernel) -> Set[Name]:
         return frozenset()
     found = [p for p in kernel.parameters if isinstance(p, kc.MemoryParameter)]
     read: set[Name] = set()
-    if not kc.classes_in(kernel.body).isdisjoint(SYNCHRONISING):
+    if not classes_in(kernel.body).isdisjoint(SYNCHRONISING):
         for node in [n for n in walk(kernel.body) if type(n) in READING]:
             match node:
                 case kc.Load(memory) | kc.AtomicUpdate(memory=memory):

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Set
 from minifut.errors import InternalError
 from minifut.ir.node import replace
 from minifut.ir.scalar_opencl import memory_type, register_type
+from minifut.ir.search import classes_in
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
@@ -319,7 +320,7 @@ class CPrinter(ExpressionPrinter):
             sizes = kernel.group_size
         inner = ", ".join(str(s) for s in (*sizes, 1, 1)[:3])
         sized = f"__attribute__((reqd_work_group_size({inner})))\n"
-        if kc.Shuffle in kc.classes_in(kernel.body):
+        if kc.Shuffle in classes_in(kernel.body):
             sized = f"{ATTRIBUTE}\n{sized}"
         head = f"{sized}__kernel void {kernel.name}(\n        {joined})\n{{\n"
         return head + "\n".join(self.lines) + "\n}\n"
@@ -358,7 +359,7 @@ class CPrinter(ExpressionPrinter):
         """Return at once if something failed before. Where barriers follow and this
         kernel may fail itself, the group decides together."""
         self.depth = 1
-        if kc.Shuffle in kc.classes_in(kernel.body):
+        if kc.Shuffle in classes_in(kernel.body):
             self.line(MEMORY)
         if kernel.can_fail and has_barrier(kernel.body):
             self.line("__local int failed_before;")

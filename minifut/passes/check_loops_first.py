@@ -36,7 +36,8 @@ from minifut.ir.core import (
 )
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.traverse import bound_names, contains, rename, rename_to, walk
+from minifut.ir.search import contains
+from minifut.ir.traverse import bound_names, rename, rename_to, walk
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import remove_dead_code_in

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 from minifut.analysis.work import size_of
 from minifut.ir.core import Body, Constant, Copy, Index, Param, Program, Stm
 from minifut.ir.node import divided, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.traverse import atom_size, free_names, map_children, walk
@@ -39,8 +40,8 @@ def fold_scans(
         return program
     sizes = {
         bound.name: size
-        for node in walk(program)
-        if isinstance(node, Stm) and (size := size_of(node.exp)) is not None
+        for node in nodes_of(Stm, program)
+        if (size := size_of(node.exp)) is not None
         for bound in node.pattern
     }
     changed: Program = _changed(program, sizes, names)

@@ -33,14 +33,10 @@ from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import operand_count
-from minifut.ir.traverse import (
-    atom_size,
-    contains,
-    free_names,
-    walk,
-)
+from minifut.ir.traverse import atom_size, free_names
 from minifut.ir.types import ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
@@ -63,8 +59,8 @@ def fuse_scans(
 
     empty = {
         node.pattern[0].name: size
-        for node in walk(program)
-        if isinstance(node, Stm) and (size := _is_zero(node.exp)) is not None
+        for node in nodes_of(Stm, program)
+        if (size := _is_zero(node.exp)) is not None
     }
 
     def fused(body: Body) -> Body:

@@ -35,8 +35,9 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.node import replace
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import bound_names, contains, free_names, rename, substitute
+from minifut.ir.traverse import bound_names, free_names, rename, substitute
 from minifut.ir.types import ArrayType, ScalarType, row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.driver import fuse

@@ -32,12 +32,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import (
-    free_names,
-    rename,
-    used_names,
-    walk,
-)
+from minifut.ir.traverse import free_names, rename, used_names, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
 

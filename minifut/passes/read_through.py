@@ -25,8 +25,9 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Index, Iota, Program, Rearrange, Stm
 from minifut.ir.node import immutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import contains, free_names, map_children, walk
+from minifut.ir.traverse import free_names, map_children
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.moves import Move, readable_moves
@@ -83,8 +84,8 @@ def _iotas(program: Program) -> set[Name]:
     """The arrays whose elements are their positions, or easily found from these."""
     return {
         statement.pattern[0].name
-        for statement in walk(program)
-        if isinstance(statement, Stm) and isinstance(statement.exp, Iota)
+        for statement in nodes_of(Stm, program)
+        if isinstance(statement.exp, Iota)
     }
 
 

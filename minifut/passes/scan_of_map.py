@@ -20,6 +20,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Stm
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegScan
 from minifut.ir.node import mutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
     atom_size,
@@ -185,7 +186,7 @@ class ScanOfMap:
         """The atoms that are the index of the last point."""
         last = self.exp.space.sizes[0] - 1
         known = (*self.context.definitions.values(), *statements)
-        inner = [n for s in known for n in walk(s) if isinstance(n, Stm)]
+        inner = list(nodes_of(Stm, *known))
         computed = named_by(last, inner)
         indices = (read[1] for s in inner if (read := read_of(s)))
         return computed.union(a for a in indices if atom_size(a) == last)

@@ -55,6 +55,7 @@ from minifut.ir.kernels import (
 )
 from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
+from minifut.ir.search import contains
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import (
     SOAC_EXPRESSIONS,
@@ -64,7 +65,7 @@ from minifut.ir.soacs import (
     bins_and_values,
     operand_count,
 )
-from minifut.ir.traverse import contains, map_children
+from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.accumulators_as_arrays import accumulate_in_arrays

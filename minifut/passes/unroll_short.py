@@ -49,8 +49,9 @@ from minifut.ir.core import (
 )
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import scope_of
+from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
-from minifut.ir.traverse import map_children, rename, walk
+from minifut.ir.traverse import map_children, rename
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
 from minifut.passes.short_loops import mark_short_loop
@@ -84,8 +85,8 @@ def unroll_short(
     """The program without such SOACs in functions of SOACs."""
     known = {
         statement.pattern[0].name: statement
-        for statement in walk(program)
-        if isinstance(statement, Stm) and isinstance(statement.exp, KNOWN)
+        for statement in nodes_of(Stm, program)
+        if isinstance(statement.exp, KNOWN)
     }
     derivation = None if trace is None else Derivation(trace, declined=False)
     context = StatementContext(names, scope_of(program), known, derivation=derivation)

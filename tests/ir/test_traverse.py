@@ -10,11 +10,11 @@ from minifut.ir.builder import i64
 from minifut.ir.node import replace
 from minifut.ir.parser import names_after, parse, parse_program
 from minifut.ir.printer import show
+from minifut.ir.search import contains
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import (
     bound_names,
     bound_types,
-    contains,
     free_names,
     map_children,
     own_names,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minifut.ir.search import classes_in
 from minifut.ir.types import I32
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expressions import VectorType
@@ -21,10 +22,10 @@ def nested(depth: int) -> kc.Block:
 
 def test_classes_are_those_of_all_nodes_below() -> None:
     block = nested(3)
-    found = kc.classes_in(block)
+    found = classes_in(block)
     assert {kc.Assign, kc.Branch, kc.Block, kc.Variable} <= found
     assert kc.For not in found
-    assert kc.classes_in(block) is found
+    assert classes_in(block) is found
 
 
 def test_blocks_without_loops_are_left_alone() -> None:
@@ -32,4 +33,4 @@ def test_blocks_without_loops_are_left_alone() -> None:
     assert change_loops(block.statements, lambda _: ()) is block.statements
     assert not list(loops_of(block.statements))
     kept = kc.blocks_of(block.statements[0])[0]
-    assert kept.classes is kc.classes_in(kept)
+    assert kept.classes is classes_in(kept)

@@ -14,6 +14,7 @@ import pytest
 
 from minifut import stages
 from minifut.errors import Source
+from minifut.ir.search import classes_in
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.verify import verify_kernel
@@ -121,7 +122,7 @@ def test_dependent_accesses_are_ordered_and_no_barrier_is_idle(seed: int) -> Non
 def test_single_work_items_need_no_barrier() -> None:
     body = "parallel_region { store t[local_id] = 1i32 } sum = t[0i64] }"
     kernel = inserted(HEAD.replace("groups (16)", "groups (1)") + body)
-    assert kc.Barrier not in kc.classes_in(kernel.body)
+    assert kc.Barrier not in classes_in(kernel.body)
 
 
 COUNTS = {

@@ -9,8 +9,9 @@ from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Loop, Program
 from minifut.ir.parser import names_after
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import contains, walk
+from minifut.ir.traverse import walk
 from minifut.passes.pipeline import Pass
 from minifut.passes.pipelines import DEFAULT, MODERATE, run_pipeline
 from tests.passes.meaning import assert_same, outcome

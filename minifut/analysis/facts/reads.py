@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from minifut.analysis.facts.known import Facts
 from minifut.ir.core import If, Index, Stm
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 
 
 def each_read(
@@ -20,7 +20,7 @@ def each_read(
     for statement in statements:
         exp = statement.exp
         if not isinstance(exp, If):
-            yield from (node for node in walk(exp) if isinstance(node, Index))
+            yield from nodes_of(Index, exp)
         else:
             for truth, body in ((True, exp.then), (False, exp.otherwise)):
                 with facts.inner():

@@ -21,6 +21,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Returns, SegMap
 from minifut.ir.node import mutable
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import used_names, walk
 from minifut.names import Name
@@ -67,8 +68,7 @@ def _made_in(body: KernelBody | core.Body) -> dict[Name, tuple[Stm, int]]:
     """The statement that makes each name inside, and the position in its pattern."""
     return {
         bound.name: (statement, at)
-        for statement in walk(body)
-        if isinstance(statement, Stm)
+        for statement in nodes_of(Stm, body)
         for at, bound in enumerate(statement.pattern)
     }
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections import Counter
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_passes.device_scalars.carry import carry_scalars
@@ -64,4 +64,4 @@ def keep_scalars_on_device(
 def _launches(program: KernelProgram) -> Counter[str]:
     """How often each kernel is launched, by name."""
     hosts = [f.body for f in (*program.functions, program.constants) if f is not None]
-    return Counter(n.kernel for h in hosts for n in walk(h) if isinstance(n, kc.Launch))
+    return Counter(n.kernel for n in nodes_of(kc.Launch, *hosts))

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 from minifut.ir.core import ScalarOp
 from minifut.ir.node import immutable
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.ir.types import BOOL, F16
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
@@ -155,7 +155,7 @@ def _from_device(
     """The scalars of an iteration that are read from memory that the iteration makes,
     for which the host would wait, or computed from such: in this iteration or, by way
     of the scalars that the loop passes on, another one."""
-    made = {n.memory.name for n in walk(body) if isinstance(n, kc.Allocate)} | joined
+    made = {n.memory.name for n in nodes_of(kc.Allocate, body)} | joined
     found: set[Name] = set()
     size = -1
     while size != len(found):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Container, Iterable
 
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import own_names, walk
 from minifut.kernel_ir import nodes as kc
@@ -40,8 +41,7 @@ class ScalarSources:
         }
         self.moved = {
             name
-            for node in walk(block)
-            if isinstance(node, kc.HostMove)
+            for node in nodes_of(kc.HostMove, block)
             for name in (*node.sources, *node.targets)
         }
         self.defined: dict[Name, int] = {}

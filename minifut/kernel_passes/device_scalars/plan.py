@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir.core import ScalarOp
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE
 from minifut.ir.traverse import children, own_names, walk
 from minifut.ir.types import F16
@@ -53,7 +54,7 @@ def plans_of(
     """The plans of blocks in which scalars stay on the device, by their identities;
     memories that are passed on at the end of a block keep what they hold."""
     planner = _Planner(function, kernels, carried_memories)
-    blocks = [n for n in walk(function.body) if isinstance(n, kc.HostBlock)]
+    blocks = list(nodes_of(kc.HostBlock, function.body))
     plans = {id(block): planner.plan(block) for block in blocks}
     return {at: plan for at, plan in plans.items() if plan.definitions}
 
@@ -240,4 +241,4 @@ def name_of(argument: Any) -> Name | None:
 
 
 def _launches(statement: kc.HostStatement) -> Iterator[kc.Launch]:
-    return (node for node in walk(statement) if isinstance(node, kc.Launch))
+    return nodes_of(kc.Launch, statement)

@@ -16,7 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import contains, rename_to, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import (
     ScalarSources,
@@ -74,7 +75,7 @@ def _divided(
 ) -> tuple[tuple[kc.HostStatement, ...], tuple[kc.HostStatement, ...]]:
     """The statements of the function, and those that go behind them."""
     sources = ScalarSources(function.body, frozenset())
-    scalars = {n.name for n in walk(function.body) if isinstance(n, kc.HostAssign)}
+    scalars = {n.name for n in nodes_of(kc.HostAssign, function.body)}
     kept: list[kc.HostStatement] = []
     late: list[kc.HostStatement] = []
     needed: set[Name] = set()

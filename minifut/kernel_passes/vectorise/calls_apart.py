@@ -23,6 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minifut.ir.node import replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
@@ -161,12 +162,7 @@ def _used(statements: Sequence[kc.Statement]) -> set[kc.Memory]:
 
 
 def _variables(nodes: Sequence[object]) -> dict[Name, kc.Variable]:
-    return {
-        part.name: part
-        for node in nodes
-        for part in walk(node)
-        if isinstance(part, kc.Variable)
-    }
+    return {part.name: part for part in nodes_of(kc.Variable, *nodes)}
 
 
 def _computed_again(

@@ -15,7 +15,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from minifut.ir.node import immutable
-from minifut.ir.traverse import rename_to, walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import rename_to
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import declared
 from minifut.kernel_ir.builder import CodeBuilder
@@ -33,7 +34,7 @@ class PointExtreme:
 
 def find_extremes(body: Sequence[kc.Statement]) -> tuple[PointExtreme, ...]:
     """The variables from outside that collect the extreme of an integer."""
-    uses = Counter(n.name for s in body for n in walk(s) if isinstance(n, kc.Variable))
+    uses = Counter(n.name for n in nodes_of(kc.Variable, *body))
     inside = declared(body)
     found = []
     for statement in body:

@@ -28,6 +28,7 @@ from minifut.ir.cases import (
 )
 from minifut.ir.node import immutable
 from minifut.ir.scalars import COMPARE
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -104,7 +105,7 @@ def _element(
         match s:
             case kc.Declare(kc.Variable(name), kc.Expression() as init):
                 if name in needed:
-                    parts = (n for n in walk(init) if isinstance(n, kc.Variable))
+                    parts = nodes_of(kc.Variable, init)
                     needed.update(part.name for part in parts)
                     given.add(name)
                     kept.append(s)

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from minifut.ir.traverse import walk
+from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.check_ranges import check_ranges_first
@@ -64,7 +64,7 @@ def vectorise_points(k: KernelEditor) -> None:
     found = [loop for loop in loops_of(k.statements) if isinstance(loop, kc.For)]
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
-    checked = any(kc.Fail in kc.classes_in(f.body) for f in found if not f.points)
+    checked = any(kc.Fail in classes_in(f.body) for f in found if not f.points)
     if reordered or checked or any(map(_is_profitable, loops)):
         k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
@@ -90,7 +90,7 @@ def _is_profitable(loop: kc.For) -> bool:
 def _writes_apart(loop: kc.For) -> bool:
     """Whether points write one array in so many places that the device's compiler gives
     up on comparing them."""
-    stores = (n for n in walk(loop.body) if isinstance(n, kc.Store))
+    stores = nodes_of(kc.Store, loop.body)
     places = Counter(store.memory for store in stores)
     return max(places.values(), default=0) > MOST_PLACES
 
@@ -101,7 +101,7 @@ def _reads_matrices(loop: kc.For) -> bool:
     variable = loop.variable.name
     varying = frozenset({variable})
     known: dict[Name, Affine] = {variable: (loop.start, 1)}
-    accesses = [n for n in walk(loop.body) if isinstance(n, kc.Load | kc.Store)]
+    accesses = list(nodes_of(kc.Load | kc.Store, loop.body))
     found = (affine(access.index, known, varying) for access in accesses)
     steps = [step for _, step in filter(None, found)]
     apart = [step for step in steps if number_of(step) in MATRIX_STRIDES]
@@ -112,9 +112,7 @@ def _reordered(statements: Sequence[kc.Statement]) -> frozenset[Name]:
     """The variables of loops in which floats may be reassociated."""
     return frozenset(
         loop.variable.name
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Reassociate)
+        for node in nodes_of(kc.Reassociate, *statements)
         for loop in loops_of(node.body.statements)
         if isinstance(loop, kc.For)
     )
@@ -145,7 +143,7 @@ def _fold_in_vectors(
 
 def _has_vectors(loop: kc.For) -> bool:
     """Whether a loop is one of several points at once already."""
-    variables = (node for node in walk(loop.body) if isinstance(node, kc.Variable))
+    variables = nodes_of(kc.Variable, loop.body)
     return any(variable.type.lanes > 1 for variable in variables)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.ir.types import I64
@@ -51,12 +52,7 @@ def find_own_arrays(
     """The arrays in which points of a loop over `index` store and that each has for
     itself; those that are too large, or of a format of their own, are left out, and
     unless points are `distributed` over threads, scratch of points further out."""
-    stored = {
-        node.memory
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Store)
-    }
+    stored = {node.memory for node in nodes_of(kc.Store, *statements)}
     sizes: dict[kc.Memory, int | kc.Expression] = {}
     for statement in (*k.prologue, *k.statements):
         match statement:
@@ -80,9 +76,8 @@ def _indexed_alike(
     varying = find_varying(statements, [index.name, *(m.name for m in sizes)])
     apart = {
         node.memory
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Load | kc.Store) and varies(node.index, varying)
+        for node in nodes_of(kc.Load | kc.Store, *statements)
+        if varies(node.index, varying)
     }
     kept = {m: s for m, s in sizes.items() if isinstance(s, int) or m not in apart}
     return kept if len(kept) == len(sizes) else _indexed_alike(kept, statements, index)

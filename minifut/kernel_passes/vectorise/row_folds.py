@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from minifut.ir.node import immutable
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
@@ -238,7 +239,7 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
                 found.append(Collected(target, operation, value, named))
             case _:
                 return Declined("no operator on floats that can be reordered collects")
-    uses = Counter(n.name for s in body for n in walk(s) if isinstance(n, kc.Variable))
+    uses = Counter(n.name for n in nodes_of(kc.Variable, *body))
     own = [name for each in found for name in each.names]
     if any(uses[name] != 2 for name in own) or len({*own}) < len(own):
         return Declined("a round reads what others collect")

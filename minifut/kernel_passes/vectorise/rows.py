@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
 from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -73,7 +74,7 @@ def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
 def _exchanges(body: kc.Block, changing: frozenset[Name]) -> bool:
     """Whether rounds may read elements that others store."""
     stored: dict[kc.Memory, list[kc.Expression]] = {}
-    accesses = [n for n in walk(body) if isinstance(n, kc.Load | kc.Store)]
+    accesses = list(nodes_of(kc.Load | kc.Store, body))
     for access in accesses:
         if isinstance(access, kc.Store):
             stored.setdefault(access.memory, []).append(access.index)

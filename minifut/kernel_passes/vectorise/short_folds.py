@@ -6,6 +6,7 @@ for i < 100: acc = acc + exp(xs[i])      16 lanes: 6 whole vectors, then 4 lanes
 from __future__ import annotations
 
 from minifut.ir.scalars import COMPARISONS
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.accesses import MASKABLE
@@ -48,9 +49,7 @@ def _has_maskable_loops(code: PointCode) -> bool:
 
 def _is_sum(operator: OperatorCode) -> bool:
     """Whether an operator has no comparisons of floats, as extremes have."""
-    made = [
-        n.operator for s in operator for n in walk(s) if isinstance(n, kc.Operation)
-    ]
+    made = [n.operator for n in nodes_of(kc.Operation, *operator)]
     return not any(
         op.operands[0].is_float
         and (op.name in ("min", "max") or op.name in COMPARISONS)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -34,12 +35,6 @@ def find_varying(
                 varying.add(target)
                 waiting.append(target)
     return frozenset(name for name in varying if isinstance(name, Name))
-
-
-def find_loaded(body: kc.Block, by_branches: bool = True) -> frozenset[Name]:
-    """The memories that a body loads, and the variables that depend on the loads."""
-    loads = {node.memory.name for node in walk(body) if isinstance(node, kc.Load)}
-    return find_varying(body.statements, loads, by_branches)
 
 
 def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
@@ -65,12 +60,7 @@ def _sources_of(exp: kc.Expression) -> Iterator[object]:
 def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
     """The types of the variables that get more than a first value, other than those
     that count."""
-    return {
-        node.target.type.scalar
-        for statement in statements
-        for node in walk(statement)
-        if isinstance(node, kc.Assign)
-    }
+    return {node.target.type.scalar for node in nodes_of(kc.Assign, *statements)}
 
 
 def _add_flows(

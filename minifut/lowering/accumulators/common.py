@@ -20,8 +20,8 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.kernels import SegHistOp
 from minifut.ir.node import immutable
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE
-from minifut.ir.traverse import walk
 from minifut.lowering.index_functions import Array
 from minifut.lowering.seghist.histograms import Bins, BinUpdate, bin_update, update_bin
 from minifut.lowering.threads.builder import KernelBuilder
@@ -121,7 +121,7 @@ def instead(host: HostBuilder, others: Mapping[Name, Accumulator]) -> Iterator[N
 def combined_directly(host: HostBuilder, node: object) -> list[Name]:
     """The roots of the accumulators that something inside would combine with values
     without regard to others."""
-    roots = [n.accumulator for n in walk(node) if isinstance(n, UpdateAcc)]
+    roots = [n.accumulator for n in nodes_of(UpdateAcc, node)]
     return [
         root
         for root in dict.fromkeys(roots)

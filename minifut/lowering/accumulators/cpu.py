@@ -18,8 +18,9 @@ from dataclasses import replace
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Constant, ForLoop, Loop, Param
 from minifut.ir.kernels import SegMap
+from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, ZERO, Size, ceil_div, maximum, minimum, product
-from minifut.ir.traverse import children, contains
+from minifut.ir.traverse import children
 from minifut.lowering.accumulators.common import Accumulator, instead
 from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.host.builder import HostBuilder

@@ -27,7 +27,8 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import KernelBody, Returns
 from minifut.ir.node import replace
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, Type
 from minifut.names import Name
 
@@ -38,8 +39,8 @@ def erase_accumulators(program: Program) -> Program:
     """The program with accumulators as effects; itself if it has none."""
     roots = {
         node.name: node.type.root
-        for node in walk(program)
-        if isinstance(node, Param) and isinstance(node.type, AccType)
+        for node in nodes_of(Param, program)
+        if isinstance(node.type, AccType)
     }
     return _Eraser(roots).node(program) if roots else program
 

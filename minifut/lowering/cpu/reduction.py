@@ -18,8 +18,9 @@ from typing import TypeAlias
 from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.node import divided, immutable, mutable
+from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.traverse import contains, free_names, walk
+from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.check_ranges import test_range

@@ -14,6 +14,7 @@ from collections import defaultdict
 
 from minifut.ir.core import DimSlice, Index, SizeExp, Stm
 from minifut.ir.kernels import REGISTER, CollectiveCopy, KernelBody, SegMap
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import walk
 from minifut.names import Name
@@ -60,4 +61,4 @@ def padded_strides(
 
 
 def _statements(node: object) -> list[Stm]:
-    return [each for each in walk(node) if isinstance(each, Stm)]
+    return list(nodes_of(Stm, node))

@@ -21,6 +21,7 @@ from minifut.ir import core
 from minifut.ir.core import Atom, Constant, DimSlice, Param, Stm
 from minifut.ir.kernels import REGISTER, CollectiveCopy, KernelBody, SegMap
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import atom_size, own_names, walk
 from minifut.kernel_ir import nodes as kc
@@ -130,13 +131,13 @@ def preferred_layouts(
     read; `definitions` are what names of sizes stand for."""
     copies = {
         found.pattern[0].name
-        for found in walk(body)
-        if isinstance(found, Stm) and isinstance(found.exp, CollectiveCopy)
+        for found in nodes_of(Stm, body)
+        if isinstance(found.exp, CollectiveCopy)
     }
     bounds = {
         form.index: form.bound
-        for form in walk(body)
-        if isinstance(form, core.ForLoop) and isinstance(form.bound, Name)
+        for form in nodes_of(core.ForLoop, body)
+        if isinstance(form.bound, Name)
     }
     reads: dict[Name, list[_Read]] = {}
     suited: set[int] = set()

@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from minifut.ir.core import Apply, Constant, Loop, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegHist, SegHistOp
 from minifut.ir.node import immutable
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import bins_and_values
-from minifut.ir.traverse import contains, walk
 from minifut.ir.types import I64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
@@ -175,7 +175,7 @@ def _operations(operation: SegHist) -> int:
 
 def _is_scalar(body: KernelBody) -> bool:
     """Whether all that the body binds is scalar."""
-    statements = (node for node in walk(body) if isinstance(node, Stm))
+    statements = nodes_of(Stm, body)
     patterns = (bound.type for statement in statements for bound in statement.pattern)
     return all(isinstance(type_, ScalarType) for type_ in patterns)
 

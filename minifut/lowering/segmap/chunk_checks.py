@@ -28,7 +28,8 @@ from minifut.ir.kernels import KernelBody, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator, operator_cost
-from minifut.ir.traverse import bound_names, contains, free_names, map_children, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import bound_names, free_names, map_children
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segmap.read_bounds import BoundsProver
@@ -207,7 +208,7 @@ def has_checks(node: object) -> bool:
 
 
 def _is_total(exp: If) -> bool:
-    return all(isinstance(n.exp, (*TOTAL, If)) for n in walk(exp) if isinstance(n, Stm))
+    return all(isinstance(n.exp, (*TOTAL, If)) for n in nodes_of(Stm, exp))
 
 
 def without_checks(node: Any) -> Any:

@@ -15,7 +15,8 @@ from minifut.analysis.cheap_elements import with_loaded
 from minifut.ir.core import Atom, Constant, Copy, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
-from minifut.ir.traverse import contains, free_names
+from minifut.ir.search import contains
+from minifut.ir.traverse import free_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.split_block import emit_split
 from minifut.lowering.cpu.packed_points import BLOCK, KINDS, PackedPoints

@@ -14,8 +14,9 @@ from typing import Any
 from minifut.analysis.simple_points import is_simple
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
+from minifut.ir.search import contains
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import contains, free_names
+from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly

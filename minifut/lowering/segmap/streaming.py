@@ -21,8 +21,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from minifut.ir.node import replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
@@ -92,7 +92,7 @@ def own_stores(
     """The stores of a body if each writes the element of the point, each to a different
     memory, which it does not read, and there are no others; None if not."""
     stores = [s for s in body if isinstance(s, kc.Store)]
-    inside = [n for s in body for n in walk(s) if isinstance(n, kc.Store)]
+    inside = list(nodes_of(kc.Store, *body))
     read = kc.loaded_by(body)
     if any(store.memory in read for store in stores):
         return None  # the cache line is there already

@@ -15,8 +15,9 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, SegMap
 from minifut.ir.printer import Printer
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size, minimum
-from minifut.ir.traverse import contains, walk
+from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.lowering.index_functions import Array
@@ -74,8 +75,8 @@ def plan_group(
     starts = {name: first.start for name, first in first_iterations.items()}
     threads = {
         stm.pattern[0].name: _plan_threads(stm, names, registers, starts, host)
-        for stm in walk(body)
-        if isinstance(stm, Stm) and stm.pattern and has_register_nests(stm.exp)
+        for stm in nodes_of(Stm, body)
+        if stm.pattern and has_register_nests(stm.exp)
     }
     plan = TilePlan(
         definitions,
@@ -147,7 +148,7 @@ def size_definitions(body: kernels.KernelBody) -> dict[Name, Size]:
 
 
 def _loop_indices(body: kernels.KernelBody) -> frozenset[Name]:
-    return frozenset(f.index for f in walk(body) if isinstance(f, core.ForLoop))
+    return frozenset(f.index for f in nodes_of(core.ForLoop, body))
 
 
 def _totals(body: kernels.KernelBody) -> Iterator[Size]:
@@ -245,12 +246,7 @@ def _deferred(
     """The statements that need not run before counted loops, and what the parameters
     of these start from: each constant starts one loop."""
     constants = {n: c for each in accumulators for n, c in each.constants.items()}
-    makers = {
-        bound.name: stm
-        for stm in walk(body)
-        if isinstance(stm, Stm)
-        for bound in stm.pattern
-    }
+    makers = {bound.name: stm for stm in nodes_of(Stm, body) for bound in stm.pattern}
     deferred: dict[Name, Stm] = {}
     first: dict[Name, FirstIteration] = {}
     for loop in walk(body):
@@ -318,7 +314,7 @@ def register_bytes(type_: ScalarType) -> int:
 def _read_in_nests(exp: SegMap, arrays: frozenset[Name]) -> Iterator[Name]:
     """The arrays of a group whose elements, not rows, the nests of a thread read."""
     rank = len(exp.space.indices)
-    reads = (n for n in walk(exp.body) if isinstance(n, core.Index))
+    reads = nodes_of(core.Index, exp.body)
     yield from dict.fromkeys(
         read.array for read in reads if read.array in arrays and len(read.slice) > rank
     )

@@ -22,8 +22,9 @@ from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
 from minifut.ir.core import Assert, Body, Copy, Lambda, Param, Stm, Trace
 from minifut.ir.node import replace
 from minifut.ir.scope import greatest_rank
+from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import contains, free_names, map_children, rename, walk
+from minifut.ir.traverse import free_names, map_children, rename, walk
 from minifut.ir.types import AccType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap

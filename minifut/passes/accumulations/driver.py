@@ -18,8 +18,9 @@ from minifut.ir.core import Loop, Program, Stm
 from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Reduce, Scan
-from minifut.ir.traverse import children, contains, map_children, walk
+from minifut.ir.traverse import children, map_children, walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
 from minifut.passes.accumulations.concatenations import split_histogram_of_concat

@@ -26,9 +26,10 @@ from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, Param, Stm, Trace
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import contains
 from minifut.ir.sizes import product
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import contains, free_names, map_children, rename
+from minifut.ir.traverse import free_names, map_children, rename
 from minifut.ir.types import I64, AccType, ScalarType, array_of, row_type
 from minifut.names import Name
 from minifut.passes.accumulations.inner_products import (

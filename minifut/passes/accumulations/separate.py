@@ -16,6 +16,7 @@ from typing import Any
 from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
 from minifut.ir.core import Apply, Assert, Atom, Body, Copy, Lambda, Loop, Stm, Trace
 from minifut.ir.node import replace
+from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import map_children, rename, walk
 from minifut.ir.types import AccType
@@ -74,8 +75,8 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
     roots = {p.name: n for n, p in enumerate(exp.function.parameters)}
     updates = [
         update
-        for update in walk(exp.function)
-        if isinstance(update, UpdateAcc) and _root(context, update) in roots
+        for update in nodes_of(UpdateAcc, exp.function)
+        if _root(context, update) in roots
     ]
     others = len(exp.function.results) - len(exp.inputs)
     if len(updates) + bool(others) < 2 or not updates:
@@ -139,8 +140,8 @@ def _around_updates(function: Lambda) -> frozenset[Name]:
     """The parameters of the maps that update accumulators."""
     return frozenset(
         parameter.name
-        for node in walk(function)
-        if isinstance(node, Screma) and updates_accumulators(node)
+        for node in nodes_of(Screma, function)
+        if updates_accumulators(node)
         for parameter in node.function.parameters
     )
 

@@ -18,8 +18,9 @@ from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace
 from minifut.ir.node import immutable
+from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import contains, rename
+from minifut.ir.traverse import rename
 from minifut.ir.types import I64, row_type
 from minifut.names import Name
 from minifut.passes.accumulations.branches import OUTSIDE

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from minifut.ir.core import Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
-from minifut.ir.traverse import contains
+from minifut.ir.search import contains
 from minifut.names import NameSource
 from minifut.rewrite.trace import Trace
 

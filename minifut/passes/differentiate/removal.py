@@ -8,7 +8,8 @@ from minifut.ir.calls import Graph, call_graph, calls_in, reachable
 from minifut.ir.core import Apply, Body, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
 from minifut.ir.node import replace, same_or
-from minifut.ir.traverse import contains, map_children, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import map_children, walk
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.context import Context, refuse
 from minifut.passes.differentiate.forward.apply import apply_jvp
@@ -53,7 +54,7 @@ def _round(
 
 def _called_from_derivatives(program: Program, graph: Graph) -> set[Name]:
     """The functions called, directly or not, from what reverse mode differentiates."""
-    derivatives = [n for n in walk(program) if isinstance(n, Vjp)]
+    derivatives = list(nodes_of(Vjp, program))
     return reachable(graph, calls_in(*derivatives))
 
 

@@ -29,7 +29,7 @@ from minifut.ir.core import (
     SizeExp,
     Stm,
 )
-from minifut.ir.traverse import contains, walk
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.types import AccType, ArrayType, ScalarType
 
 CHEAP = (
@@ -62,7 +62,7 @@ gain"""
 
 def is_scalar_code(statements: Iterable[Stm], most: int = CHEAP_STATEMENTS) -> bool:
     """Whether there are few statements, on scalars, without checks or loops."""
-    inner = [n for s in statements for n in walk(s) if isinstance(n, Stm)]
+    inner = list(nodes_of(Stm, *statements))
     return len(inner) <= most and all(
         isinstance(s.exp, SCALAR)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)

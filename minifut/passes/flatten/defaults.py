@@ -65,6 +65,7 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
 from minifut.ir.scalar_opencl import calls_library
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import bound_names, free_names, walk
@@ -207,8 +208,8 @@ def folds_calls(function: Lambda) -> bool:
     """Whether a point folds what functions give that are best done on vectors."""
     return any(
         isinstance(part, ScalarOp) and calls_library(part.operator)
-        for node in walk(function.body)
-        if isinstance(node, Screma) and not node.is_map
+        for node in nodes_of(Screma, function.body)
+        if not node.is_map
         for part in walk(node.function)
     )
 
@@ -218,7 +219,7 @@ def is_elementwise(operation: Exp) -> bool:
     no array that those of a row would compute once each, as flattened views are."""
     if not isinstance(operation, SegMap):
         return False
-    statements = [node for node in walk(operation.body) if isinstance(node, Stm)]
+    statements = list(nodes_of(Stm, operation.body))
     rows = {p.name for s in statements for p in s.pattern if len(shape_of(p.type)) == 1}
     return all(
         isinstance(s.exp, ScalarOp | SizeExp | Index | If | ArrayLiteral)
@@ -353,7 +354,7 @@ class _Positions:
 def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:
     """The statements of a point, each with the indices that it depends on."""
     depends = {index: {index} for index in kernel.space.indices}
-    for statement in (node for node in walk(kernel.body) if isinstance(node, Stm)):
+    for statement in nodes_of(Stm, kernel.body):
         names = free_names(statement.exp)
         found = set().union(*(depends.get(name, ()) for name in names))
         depends |= {parameter.name: found for parameter in statement.pattern}

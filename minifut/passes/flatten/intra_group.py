@@ -52,9 +52,9 @@ from minifut.ir.kernels import (
 )
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
+from minifut.ir.search import contains
 from minifut.ir.sizes import Size, maximum, product
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import contains
 from minifut.ir.types import I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns

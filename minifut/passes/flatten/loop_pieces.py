@@ -16,8 +16,9 @@ from __future__ import annotations
 from minifut.ir.builder import i64
 from minifut.ir.core import Atom, Body, If, Loop, Param, SizeExp, Stm, WhileLoop
 from minifut.ir.node import replace
+from minifut.ir.search import contains
 from minifut.ir.sizes import ONE
-from minifut.ir.traverse import atom_size, contains
+from minifut.ir.traverse import atom_size
 from minifut.ir.types import BOOL, I64
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.judgement import leave

@@ -44,8 +44,9 @@ from minifut.ir.core import (
     WhileLoop,
 )
 from minifut.ir.kernels import GRID, AtLeast
+from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size, maximum
-from minifut.ir.traverse import atom_size, contains, rename
+from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, AccType
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import is_regular

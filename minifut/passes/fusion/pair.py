@@ -27,8 +27,9 @@ from typing import Any, TypeVar
 from minifut.ir.core import Body, If, Lambda, Loop, Match, Stm
 from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, operand_count, soac_of
-from minifut.ir.traverse import contains, walk
+from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import all_cheap
 from minifut.rewrite.context import StatementContext

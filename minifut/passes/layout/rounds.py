@@ -13,6 +13,7 @@ from minifut.analysis.steps import is_plain
 from minifut.ir import core
 from minifut.ir.core import Constant, ForLoop, ScalarOp, Stm
 from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED, calls_library
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import free_names, walk
 from minifut.names import Name
 from minifut.passes.layout.accesses import SegmentedOperation
@@ -25,9 +26,7 @@ because of NaN"""
 def folds_in_vectors(kernel: SegmentedOperation) -> bool:
     """Whether there are loops, the innermost of which are all such folds."""
     loops = [
-        node
-        for node in walk(kernel.body)
-        if isinstance(node, Stm) and isinstance(node.exp, core.Loop)
+        node for node in nodes_of(Stm, kernel.body) if isinstance(node.exp, core.Loop)
     ]
     innermost = [loop for loop in loops if not _has_loop(loop.exp)]
     return bool(innermost) and all(map(_folds_in_any_order, innermost))

@@ -29,9 +29,9 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import flagged, replace, same_or
+from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import (
-    contains,
     map_children,
     names_in,
     own_names,

@@ -44,8 +44,9 @@ from minifut.ir.kernels import KernelBody
 from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
-from minifut.ir.traverse import contains, free_names, map_children, rename
+from minifut.ir.traverse import free_names, map_children, rename
 from minifut.ir.types import I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects

@@ -16,9 +16,10 @@ from minifut.ir.builder import i64
 from minifut.ir.core import Copy, Index, Iota, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import bound_names, free_names, map_children, used_names, walk
+from minifut.ir.traverse import bound_names, free_names, map_children, used_names
 from minifut.ir.types import I64, row_type, shape_of
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext, with_expression
@@ -101,9 +102,7 @@ def _indexed_by(
     """The arrays from outside, as long as the SOAC is wide, whose every use is an
     element at the position, or of one that depends on what the SOAC computes."""
     uses = [
-        node
-        for node in walk(function.body)
-        if isinstance(node, Index) and node.slice[0] in positions
+        node for node in nodes_of(Index, function.body) if node.slice[0] in positions
     ]
     if not uses:
         return []

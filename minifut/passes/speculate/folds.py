@@ -16,8 +16,8 @@ from typing import Any
 from minifut.analysis.facts import Facts
 from minifut.ir.core import Body, If, Index, Loop, ScalarOp, Stm
 from minifut.ir.node import replace
+from minifut.ir.search import contains
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import contains
 from minifut.ir.types import ScalarType
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.speculate.branches import NOT_KNOWN, elements_exist, is_plain

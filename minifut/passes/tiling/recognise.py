@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from minifut.ir.core import DimSlice, Index, Loop, Rearrange, Reshape, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
+from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import contains
 from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap

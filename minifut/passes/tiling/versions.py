@@ -45,6 +45,7 @@ from minifut.ir.kernels import (
 )
 from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
 from minifut.ir.traverse import substitute, walk
 from minifut.ir.types import ArrayType
@@ -185,8 +186,8 @@ def local_bytes(body: Body) -> Size:
     rows, and arrays over its threads that outlive a loop and have no other place."""
     groups = [
         _bytes_of_group(node)
-        for node in walk(body)
-        if isinstance(node, SegMap) and node.level.kind == "group"
+        for node in nodes_of(SegMap, body)
+        if node.level.kind == "group"
     ]
     return maximum(*groups) if groups else ZERO
 

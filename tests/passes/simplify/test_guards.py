@@ -7,8 +7,8 @@ import pytest
 
 import minifut
 from minifut.ir.core import If, Index, Program
+from minifut.ir.search import contains
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import contains
 from minifut.passes.pipelines import DEFAULT, find_pass, run_pass
 from tests.passes.test_versions import compiled
 
