@@ -100,6 +100,7 @@ class _Walk(FactsWalk):
     """Changes the checks inside of kernels."""
 
     rules = NO_RULES
+    sought = (Assert,)
 
     def function(self, function: Function) -> Function:
         checked = any(

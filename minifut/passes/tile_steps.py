@@ -53,6 +53,7 @@ from minifut.ir.kernels import (
 )
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import product
 from minifut.ir.traverse import free_names, rename, walk
 from minifut.ir.types import ArrayType, ScalarType
@@ -250,6 +251,7 @@ class _Walk(FactsWalk):
 
     stem = "main"
     rules: Mapping[type, tuple[Rule, ...]] = {Loop: (tile_stencil_steps,)}
+    sought = (Loop,)
 
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         super().__init__(names, scope, trace)
@@ -257,7 +259,7 @@ class _Walk(FactsWalk):
 
     def function(self, function: Function) -> Function:
         self.stem = function.name.base
-        loops = (node for node in walk(function) if isinstance(node, Loop))
+        loops = nodes_of(Loop, function)
         return super().function(function) if any(map(_is_step, loops)) else function
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:

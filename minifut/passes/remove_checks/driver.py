@@ -26,6 +26,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, SegRed, SegScan
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
+from minifut.ir.search import contains
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
@@ -79,6 +80,8 @@ class FactsWalk:
     or, in a subclass, for others."""
 
     rules: Mapping[type, tuple[Rule, ...]] = RULES
+    sought: tuple[type, ...] = ()
+    """the classes of what the rules of a subclass apply to"""
 
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         self.facts = Facts(scope)
@@ -145,6 +148,8 @@ class FactsWalk:
     def inside(self, exp: Any) -> Any:
         """An expression with its bodies walked, each in a scope of its own."""
         match exp:
+            case If() | Loop() if not self.may_change(exp):
+                return exp
             case If(condition, then, otherwise):
                 return replace(
                     exp,
@@ -160,6 +165,10 @@ class FactsWalk:
             case core.ScalarOp() | core.Index() | core.SizeExp():
                 return exp
         return map_children(exp, self.node)
+
+    def may_change(self, exp: If | Loop) -> bool:
+        """Whether something inside of an expression may change; else it is skipped."""
+        return not self.sought or contains(exp, self.sought)
 
     def node(self, node: Any) -> Any:
         """What is inside an expression of which nothing more is known."""

@@ -23,11 +23,12 @@ from typing import Any
 
 from minifut.analysis.aliases import NONE
 from minifut.analysis.in_place import called_functions, in_place_updates
-from minifut.ir.core import Body, Function, Index, Loop, Program, Stm, Update
+from minifut.ir.core import Body, Function, If, Index, Loop, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import contains, free_names, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import bound_types, free_names
 from minifut.names import Name, NameSource
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
 from minifut.passes.short_circuit.overwrite import copy_view, write_over_last_use
@@ -61,7 +62,7 @@ class _Walk(FactsWalk):
             return function
         found = in_place_updates(function, called)
         self.last_uses = found.last_uses
-        statements = (node for node in walk(function) if isinstance(node, Stm))
+        statements = nodes_of(Stm, function)
         bound = {p.name: s for s in statements for p in s.pattern}
 
         def views(names: frozenset[Name]) -> bool:
@@ -75,10 +76,15 @@ class _Walk(FactsWalk):
             blocking=NONE.union(*filter(views, found.blocked)),
             derivation=self.context.derivation,
         )
-        bodies = (n for n in walk(function) if isinstance(n, (Body, KernelBody)))
+        bodies = nodes_of((Body, KernelBody), function)
         if self.place.blocking or self.last_uses or any(map(_has_pair, bodies)):
             return self.function(function)
         return function
+
+    def may_change(self, exp: If | Loop) -> bool:
+        names = bound_types([exp]).keys()
+        own = names & self.place.blocking or names & self.last_uses.keys()
+        return bool(own) or any(map(_has_pair, nodes_of((Body, KernelBody), exp)))
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         name = statement.pattern[0].name if statement.pattern else None

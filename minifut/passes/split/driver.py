@@ -31,6 +31,7 @@ class _Walk(FactsWalk):
     """Splits the maps that the host runs, and those that a loop in a map runs again and
     again; the other maps inside of maps stay, as they are dimensions of one space."""
 
+    sought = (Screma,)
     changed = False
     splits = True
 
