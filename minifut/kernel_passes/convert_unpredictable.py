@@ -20,19 +20,17 @@ stored.
 
 from __future__ import annotations
 
-from functools import cache, partial
-
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
-from minifut.ir.traverse import walk
+from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.loaded_values import LoadedValues
 from minifut.kernel_passes.vectorise.context import MASKS
-from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
@@ -99,17 +97,16 @@ def convert_data_dependent_branches(
             }
         }
     """
-    if not isinstance(loop, kc.For) or kc.Branch not in kc.classes_in(loop.body):
+    if not isinstance(loop, kc.For) or kc.Branch not in classes_in(loop.body):
         return None
     body = loop.body.statements
-    # tried last, since most loops have no branch with cheap sides
-    loaded = cache(partial(find_loaded, loop.body))
-    declared = [n.variable for n in walk(loop.body) if isinstance(n, kc.Declare)]
+    loaded = LoadedValues(loop.body)
+    declared = [n.variable for n in nodes_of(kc.Declare, loop.body)]
     own = {v.name for v in declared if isinstance(v, kc.Variable)}
     converted = if_convert(
         context.k,
         body,
-        lambda branch: _is_cheap(branch, own) and varies(branch.condition, loaded()),
+        lambda branch: _is_cheap(branch, own) and loaded.reach(branch.condition),
     )
     made = replace(loop, body=replace(loop.body, statements=tuple(converted)))
     if made is loop:
@@ -123,9 +120,11 @@ def _is_cheap(branch: kc.Branch, own: set[Name]) -> bool:
     sides = (branch.then, branch.otherwise)
     if any(side is not None and _is_constant(side) for side in sides):
         return False
-    operators = {n.operator for n in walk(branch) if isinstance(n, kc.Operation)}
-    cheap = all(operator_cost(each) is OperatorCost.ADDITION for each in operators)
-    return cheap and assigned((branch,)) <= own
+    operations = nodes_of(kc.Operation, branch)
+    return (
+        all(operator_cost(n.operator) is OperatorCost.ADDITION for n in operations)
+        and assigned((branch,)) <= own
+    )
 
 
 def _is_constant(side: kc.Block) -> bool:

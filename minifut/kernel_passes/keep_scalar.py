@@ -11,11 +11,11 @@ words around each byte, at addresses of 64 bits. An image through a table of byt
 from __future__ import annotations
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
-from minifut.kernel_passes.vectorise.varying import find_loaded, varies
+from minifut.kernel_passes.loaded_values import LoadedValues
 from minifut.rewrite.rule import Declined, rule
 
 GATHERED = 32
@@ -55,12 +55,12 @@ def keep_loop_scalar(
         return None
     narrow = [
         node
-        for node in walk(loop.body)
-        if isinstance(node, kc.Load) and node.memory.element.bits < GATHERED
+        for node in nodes_of(kc.Load, loop.body)
+        if node.memory.element.bits < GATHERED
     ]
     if not narrow:
         return None
-    loaded = find_loaded(loop.body)
-    if not any(varies(load.index, loaded) for load in narrow):
+    loaded = LoadedValues(loop.body)
+    if not any(loaded.reach(load.index) for load in narrow):
         return Declined("bytes are read by position alone")
     return (replace(loop, parallel=False, scalar=True),)

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from minifut.ir.search import classes_in, nodes_of
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -29,7 +30,7 @@ from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.index_ranges import NOTHING, as_size
-from minifut.kernel_passes.vectorise.varying import find_loaded, varies
+from minifut.kernel_passes.loaded_values import LoadedValues
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -127,8 +128,8 @@ def streams_of(
 
 def has_indirect_access(body: kc.Block) -> bool:
     """Whether a load or store has a data-dependent address."""
-    if kc.Load not in kc.classes_in(body):
+    if kc.Load not in classes_in(body):
         return False
-    loaded = find_loaded(body, by_branches=False)
-    accesses = (n for n in walk(body) if isinstance(n, kc.Load | kc.Store))
-    return any(varies(access.index, loaded) for access in accesses)
+    loaded = LoadedValues(body, by_branches=False)
+    accesses = nodes_of(kc.Load | kc.Store, body)
+    return any(loaded.reach(access.index) for access in accesses)
