@@ -111,8 +111,14 @@ class ExpressionPrinter:
         self.names = Names(is_word)
         for fence in FENCES:
             self.names.call(fence, fence.base)
+        self.macros: set[Name] = set()
         self.helpers: dict[str, None] = {}
         self.loose_types: dict[str, tuple[str, ScalarType]] = {}
+
+    def call_macro(self, name: Name, text: str) -> None:
+        """Let a macro stand for a name."""
+        self.names.call(name, text)
+        self.macros.add(name)
 
     # --- types and expressions --------------------------------------------------------
 
@@ -249,12 +255,17 @@ class ExpressionPrinter:
         return f"({' + '.join(terms)})" if terms else "0"
 
     def _argument(self, function: str, operand: kc.Expression) -> str:
-        """min, max and clamp are overloaded, so that a plain 0 would not fit a long."""
+        """min, max and clamp are overloaded, so that a plain 0, or a macro that stands
+        for it, would not fit a long."""
         text = self.exp(operand)
         overloaded = function in ("min", "max", "clamp") and operand.type == kc.LONG
-        if overloaded and not isinstance(operand, kc.Variable):
+        if overloaded and not self.is_declared(operand):
             return f"(long)({text})"
         return text
+
+    def is_declared(self, operand: kc.Expression) -> bool:
+        """Whether this is a variable of C, with its type."""
+        return isinstance(operand, kc.Variable) and operand.name not in self.macros
 
     def load(
         self, memory: kc.Memory, index: kc.Expression, type_: kc.VectorType

@@ -302,10 +302,10 @@ class CPrinter(ExpressionPrinter):
         """The kernel with its helpers, without the prelude."""
         self.names.reserve(MACROS)
         if isinstance(kernel.group_size, Name):
-            self.names.call(kernel.group_size, GROUP)
+            self.call_macro(kernel.group_size, GROUP)
         for text, constant in macros_of(kernel):
             self.names.reserve([text])
-            self.names.call(constant.name, text)
+            self.call_macro(constant.name, text)
         parameters = ["__global int *failure"]
         unaliased = unaliased_memories(kernel)
         for parameter in kernel.parameters:

@@ -24,6 +24,15 @@ CALLED = """
 function f (scalar n: i64) gives (i64) calls () { result (i64(get_global_id(0i32))) }
 """
 
+BOUNDED = """
+kernel k (buffer ys: global i64 written) groups (1) constants (
+  constant rows = get_parameter("p.rows" "tile_size" ("cpu" = 2) bounds 1 64)
+) {
+  let i: i64 = i64(get_global_id(0i32))
+  store ys[i] = i64(clamp(i, 0i64, rows))
+}
+"""
+
 
 def test_a_kernel_of_single_work_items_is_a_part() -> None:
     (kernel,) = read_kernels(PART)
@@ -57,3 +66,8 @@ def test_what_is_no_part(old: str, new: str) -> None:
 def test_functions_do_not_know_the_index_of_a_part() -> None:
     (kernel,) = read_kernels(CALLED + PART.replace("(1) {", "(1) calls (f) {"))
     assert kernel.functions and not is_part(kernel)
+
+
+def test_macros_among_arguments_of_overloaded_functions_are_converted() -> None:
+    (kernel,) = read_kernels(BOUNDED)
+    assert "clamp(i, (long)(0L), (long)(ROWS))" in kernel_text(kernel)
