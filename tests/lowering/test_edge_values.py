@@ -102,3 +102,17 @@ def test_edges_are_as_in_the_interpreter(name: str, schedule: str) -> None:
                     numbers = ~np.isnan(one)
                     signs = np.signbit(one) == np.signbit(other)
                     assert signs[numbers].all()
+
+
+@pytest.mark.parametrize("backend", ["interpreter", "sequential", "opencl"])
+def test_rows_that_no_point_makes_have_no_negative_size(backend: str) -> None:
+    program = minifut.compile(
+        "entry main (n: i64) (k: i64) : ([][]i64, [][]i64) = "
+        "let rows = map (\\i -> map (+ i) (iota k)) (iota n) "
+        "in (rows, copy (transpose rows))",
+        backend=backend,
+    )
+    rows, columns = program.main(0, -9)
+    assert rows.shape == columns.shape == (0, 0)
+    if backend == "opencl":
+        assert np.asarray(program.main(0, -9, device=True)[0]).shape == (0, 0)

@@ -49,7 +49,23 @@ def array_over(own: PoolBlock, shape: tuple[int, ...], dtype: np.dtype) -> np.nd
     """The array in a block of shared memory; it keeps the block."""
     memory = NEW_ARRAY(ResultMemory, own.capacity, BYTES, own.memory)
     memory.block = own
-    return NDARRAY(shape, dtype, memory)
+    return new_array(shape, dtype, memory)
+
+
+def new_array(
+    shape: tuple[int, ...], dtype: np.dtype, memory: np.ndarray | None = None
+) -> np.ndarray:
+    """An array, in this memory if it is given. Sizes may be negative where there is no
+    point that would have made a row."""
+    try:
+        return NDARRAY(shape, dtype, memory)
+    except ValueError:
+        return NDARRAY(lengths_of(shape), dtype, memory)
+
+
+def lengths_of(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of an array of NumPy, whose sizes are not negative."""
+    return tuple(max(size, 0) for size in shape)
 
 
 FROM_POOL = 1 << 17
@@ -162,7 +178,7 @@ def start_result(
     """The NumPy array of a result; its contents are there after the next wait."""
     if session.shares_memory:
         return shared_result(session, block, shape, dtype)
-    array = np.empty(shape, dtype)
+    array = new_array(shape, dtype)
     if array.size:
         session.last_event = session.cl.enqueue_copy(
             session.queue, array, block.buffer, is_blocking=False
@@ -188,7 +204,7 @@ def device_result(
     """The device array of a result; it keeps the block."""
     kind = session.device_array
     if 0 in shape:
-        return kind(session.queue, shape, dtype)
+        return kind(session.queue, lengths_of(shape), dtype)
     result = NEW_OBJECT(kind)
     result.shape = shape
     result.dtype = dtype
