@@ -181,9 +181,17 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
         for (long i = 0; i < n; i++) {
             s = max_f32(s, xs[i] - s);
         }
+    declines: rounds are not counted by a long
+        given (const float *xs, int n)
+        float s = 1.0f;
+        for (int i = 0; i < n; i++) {
+            s = max_f32(s, xs[0] * 2.0f);
+        }
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
+    if loop.variable.type != kc.LONG:
+        return Declined("rounds are not counted by a long")
     body = loop.body.statements
     found = _collected(body)
     if isinstance(found, Declined):
