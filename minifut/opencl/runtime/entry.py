@@ -372,8 +372,10 @@ def describe(given: Any) -> str:
         return f"{given!r}"
     if given is None or isinstance(given, bool | int | float):
         return f"{given!r}"
-    text = repr(given)
-    return f"{type(given).__name__} {text}" if len(text) <= 40 else type(given).__name__
+    text, kind = repr(given), type(given).__name__
+    if len(text) > 40:
+        return kind
+    return text if text.startswith(kind) else f"{kind} {text}"
 
 
 def unknown_entry(name: str, known: list[str]) -> UsageError:
