@@ -80,7 +80,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
     apart = context.fresh and is_distributed(k, loop)
-    own = find_own_arrays(k, body, loop.variable, apart)
+    own = find_own_arrays(k, loop, apart)
 
     def ranges() -> IndexRanges:
         return IndexRanges.within(loop, context.around)

@@ -6,9 +6,10 @@
 
 An element of all points is a vector then, at indices that are the same for all points,
 and the device's compiler keeps short arrays in registers. Conditions: what points store
-in is theirs (they are independent), and its size is a small constant. Where an index
-varies, lanes access their elements one after the other, as points would: there must be
-more work than that.
+in is theirs (they are independent, and nothing around them accesses it, as what is made
+of the results of a map inside of a point), and its size is a small constant. Where an
+index varies, lanes access their elements one after the other, as points would: there
+must be more work than that.
 
 Scratch memory that points have one after the other (`own` of its pointer) has room for
 lanes as well, up to a length that the kernel tests.
@@ -21,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -43,16 +44,13 @@ Owned = Mapping[kc.Memory, "int | kc.Expression"]
 """Arrays of points with their sizes: numbers of private ones, others of scratch."""
 
 
-def find_own_arrays(
-    k: CodeBuilder,
-    statements: Sequence[kc.Statement],
-    index: kc.Variable,
-    distributed: bool = False,
-) -> Owned:
-    """The arrays in which points of a loop over `index` store and that each has for
-    itself; those that are too large, or of a format of their own, are left out, and
-    unless points are `distributed` over threads, scratch of points further out."""
-    stored = {node.memory for node in nodes_of(kc.Store, *statements)}
+def find_own_arrays(k: CodeBuilder, loop: kc.For, distributed: bool = False) -> Owned:
+    """The arrays in which points of a loop store and that each has for itself; those
+    that are too large, or of a format of their own, are left out, and unless points are
+    `distributed` over threads, scratch of points further out."""
+    statements = loop.body.statements
+    stored = {store.memory for store in nodes_of(kc.Store, loop.body)}
+    stored -= _used_around(k.statements, loop)
     sizes: dict[kc.Memory, int | kc.Expression] = {}
     for statement in (*k.prologue, *k.statements):
         match statement:
@@ -63,7 +61,21 @@ def find_own_arrays(
             case kc.DeclarePointer(part, own=kc.Expression() as own) if part in stored:
                 sizes[part] = own
     formats = {m: size for m, size in sizes.items() if m.element.name != "f16"}
-    return formats if distributed else _indexed_alike(formats, statements, index)
+    return (
+        formats if distributed else _indexed_alike(formats, statements, loop.variable)
+    )
+
+
+def _used_around(statements: Sequence[kc.Statement], loop: kc.For) -> set[kc.Memory]:
+    """The memory that these statements use elsewhere than in a loop among them."""
+    found: set[kc.Memory] = set()
+    waiting: list[object] = [*statements]
+    for node in waiting:
+        if isinstance(node, kc.Load | kc.Store):
+            found.add(node.memory)
+        if node is not loop:
+            waiting += children(node)
+    return found
 
 
 def _indexed_alike(

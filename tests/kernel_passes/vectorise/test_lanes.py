@@ -195,6 +195,13 @@ BODIES = {
                               in (z, j, least with [k] = y, at with [k] = i)
                          else (y, i, least, at)
                      in (least, at)).1) xs""",
+    "a map's results outside of its points": """
+      def main [n] (xs: [n]i32) =
+        tabulate_2d n 2 (\\x y ->
+          let element i j = loop s = xs[x] + i32.i64 y for _k < 3 do s * 3 + i32.i64 (i ^ j)
+          let ws = flatten (tabulate_2d 8 8 element)
+          let h = hist (+) 0 4 (map (\\w -> i64.i32 (w & 3)) ws) ws
+          in map (/ i32.max 1 (i32.sum h)) h)""",
     "two dimensions": """
       def main [n] (xs: [n]i32) =
         map (\\x -> map (\\y -> loop s = x for i < (y & 3) do s * y + i) xs) xs[0:i64.min 40 n]""",
