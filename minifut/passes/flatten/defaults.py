@@ -12,7 +12,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     products: operands are shared      0.5-1.0    from 16 x 16 results on: lanes are
                                                   columns; with fewer columns 1.4-3.7
     folds of rows that points share,   0.5-1.0    from 256 points on: lanes are points;
-      or windows                                  with functions 1.1-1.2
+      or windows                                  with functions 1.1-1.2; 1.0-10 where
+                                                  the points of a row fill no vector
     a reduction, then a map            0.6-1.1    one pass less over memory
     reductions of rows, nothing else   1.2-8.1    rows of 16 elements on, with functions
                                                   of 128; of 4: 0.4-1.3, 0.1
@@ -82,6 +83,7 @@ CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
 MOST_PASSES = 3
+CPU_LANES = 16
 CPU_FOLD = 1 << 15
 GPU_BUSY = 1 << 15
 GROUP_BUSY = 128
@@ -176,6 +178,18 @@ def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     return points * (ONE - minimum(ONE, maximum(*widths) // long))
 
 
+def points_in_vectors(points: Size, last: Iterable[Stm], iotas: Set[Name]) -> Size:
+    """The same, none if they fold what they share, so that they are lanes, and are in
+    rows that fill no vector."""
+    for exp in (statement.exp for statement in last):
+        if isinstance(exp, SegRed) and shares_rows(exp, iotas):
+            *around, _ = exp.space.sizes
+            rows = len(around) > 1 and product(tuple(around)) == points
+            if rows and not shares_operands(exp, iotas):
+                return points * minimum(ONE, around[-1] // CPU_LANES)
+    return points
+
+
 def fold_defaults(last: Iterable[Stm], depth: int, iotas: Set[Name]) -> tuple[int, int]:
     """The same for a reduction or scan, the last of so many dimensions. Where each of
     its points folds operands that it shares with others, as distances of all points to
@@ -265,16 +279,16 @@ def shares_all(kernel: SegRed) -> bool:
 
 
 def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether all that is read for an element is the same for all segments, or for all
-    elements of one, or next to what the segment before reads, as in windows, so that
-    lanes may be segments."""
+    """Whether all that is read for an element is the same for all segments of a row, or
+    for all elements of one, or next to what the segment before reads, as in windows, so
+    that lanes may be segments."""
     body, (*outer, reduced) = kernel.body, kernel.space.indices
     if not outer or len(body.result) != operand_count(kernel.operators):
         return False
     positions = _Positions(kernel, iotas)
     for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
-        both = reduced in found and len(found) > 1
+        both = {reduced, outer[-1]} <= found
         if isinstance(exp, Index):
             fits = not both or positions.is_window(exp, outer[-1])
         elif isinstance(exp, Assert):

@@ -27,6 +27,7 @@ from minifut.passes.flatten.defaults import (
     fold_defaults,
     folded_points,
     outer_defaults,
+    points_in_vectors,
     tiled_points,
 )
 from minifut.passes.flatten.intra_group import (
@@ -79,10 +80,12 @@ class VersionChoice:
             last = build.finish(*(parameter.name for parameter in own))
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
         points = self.points()
+        inside = tuple(host_statements(self.inner.build.statements))
         if self.soac.is_map and not self.perfect:
-            inside = tuple(host_statements(self.inner.build.statements))
             points = folded_points(points, self.soac.function, inside)
             points = tiled_points(points, self.soac.function, inside, self.iotas())
+        if self.soac.is_map:
+            points = points_in_vectors(points, inside, self.iotas())
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 

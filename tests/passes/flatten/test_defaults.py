@@ -198,13 +198,14 @@ def test_folds_by_coordinates_are_no_products(nest: str) -> None:
     the same elements at each point are for lanes over points."""
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
     core = stages.to_core(stages.check(Source("nest.fut", text)))
-    counts = [
-        str(node.parallelism)
+    points = [
+        node.parallelism
         for node in walk(stages.to_kernels(core))
         if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
     ]
-    assert counts
-    assert all("floor_div" not in count for count in counts) == COUNTED[nest]
+    assert points
+    counts = [p.evaluate(dict.fromkeys(p.names(), 1000)) for p in points]
+    assert all(count == 1000 * 1000 for count in counts) == COUNTED[nest]
 
 
 def test_a_fold_may_have_branches_that_only_check() -> None:
@@ -230,3 +231,23 @@ def test_windows_that_are_clamped_at_edges_are_folded_by_threads() -> None:
         program = stages.to_kernels(core)
         found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
         assert dict(found[0].defaults)["cpu"] == wanted
+
+
+@pytest.mark.parametrize("after", ["", "f32.sqrt"])
+def test_points_that_share_what_they_fold_do_not_count_in_rows_without_vectors(
+    after: str,
+) -> None:
+    nearest = "f32.minimum (map2 (\\k d -> f32.abs (f32.i64 (j - k)) + d) (iota k) row)"
+    text = f"""entry main [n][k] (a: [n][k]f32) (m: i64) =
+      map (\\row -> tabulate m (\\j -> {after} ({nearest}))) a"""
+    core = stages.to_core(stages.check(Source("rows.fut", text)))
+    points = [
+        node.parallelism
+        for node in walk(stages.to_kernels(core))
+        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
+    ]
+    assert len(points) == 1
+    for m, counted in ((0, 0), (1, 0), (15, 0), (16, 16000), (31, 31000)):
+        sizes = {"n": 1000, "k": 7, "m": m}
+        values = {name: sizes[name.base] for name in points[0].names()}
+        assert points[0].evaluate(values) == counted
