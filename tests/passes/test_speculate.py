@@ -23,6 +23,8 @@ from minifut.passes.pipelines import (
 from tests.passes.meaning import assert_same, outcome
 
 HEAD = "entry main [n] (k: i64) (a: [n]i64) (flags: [n]bool) = "
+LONG = "|> (\\y -> y * x + 3) " * 25
+"""50 operations"""
 CONVERTED = {
     "one side": "tabulate n (\\i -> if flags[i] then a[n - 1 - i] * 2 else 0)",
     "elements by position": """tabulate n (\\i ->
@@ -37,8 +39,21 @@ CONVERTED = {
         if j != k then i64.sum (map (\\x -> x * j) a) else 0) (iota n)""",
     "nested": """tabulate n (\\i ->
         if flags[i] then (if a[i] > 3 then a[n - 1 - i] else 5) else a[i])""",
+    "a long side of 16 points at once": f"""tabulate n (\\i ->
+        if flags[i] then (let x = i32.bool flags[n - 1 - i] in x {LONG}) else 0)""",
+    "a long side of 8 points at once": f"""tabulate n (\\i ->
+        if flags[i] then (let x = f64.bool flags[n - 1 - i] in x {LONG}) else 0)""",
 }
 KEPT = {
+    "a long side of wide integers": f"""tabulate n (\\i ->
+        if flags[i] then (let x = a[n - 1 - i] in x {LONG}) else 0)""",
+    "a long side beside a loop": f"""tabulate n (\\i ->
+        let y = loop y = 0 while y < i do y * 2 + 3
+        in if flags[y % n] then (let x = i32.bool flags[n - 1 - i] in x {LONG}) else 0)""",
+    "a side that is longer than that": f"""tabulate n (\\i ->
+        if flags[i] then (let x = i32.bool flags[n - 1 - i] in x {LONG * 4}) else 0)""",
+    "a side of so many halves of vectors": f"""tabulate n (\\i ->
+        if flags[i] then (let x = f64.bool flags[n - 1 - i] in x {LONG * 2}) else 0)""",
     "an element that may not exist": """tabulate n (\\i ->
         if flags[i] && k >= 0 && i + k < n then #[unsafe] a[i + k] else 0)""",
     "a place that depends on data": """tabulate n (\\i ->

@@ -11,8 +11,10 @@ indices are within their dimensions; they depend on positions alone, so what is 
 more is beside what is read anyway.
 
 Conditions: both sides are scalar code of cheap operators, which cannot trap, with at
-most `LONGEST` statements and `MOST_ELEMENTS` elements; the condition is computed for
-each point: by one that is the same for a row, a processor jumps for the whole row.
+most `LONGEST` statements and `MOST_ELEMENTS` elements, or a few times as many where
+the function is nothing but scalar code, so that points are vectors; the condition is
+computed for each point: by one that is the same for a row, a processor jumps for the
+whole row.
 Folds that all points but one need (`folds`) are computed before the branch as well.
 
 Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to

@@ -10,9 +10,10 @@ from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
+from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.simplify.driver import simplify
-from minifut.passes.speculate.branches import is_short_branch, speculate_branch
+from minifut.passes.speculate.branches import is_short_branch, pays, speculate_branch
 from minifut.passes.speculate.folds import (
     fold_before_branch,
     folded_side,
@@ -20,6 +21,9 @@ from minifut.passes.speculate.folds import (
 )
 from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Trace
+
+LARGEST = 400
+"""statements of a function of which vectors are made"""
 
 
 def speculate(
@@ -44,6 +48,8 @@ class _Walk(FactsWalk):
         super().__init__(*arguments)
         self.own: set[Name] = set()
         self.numbers: frozenset[Name] = frozenset()
+        self.in_vectors = False
+        """whether the function of the SOAC is scalar code, of which vectors are made"""
         self.changed = False
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
@@ -51,7 +57,8 @@ class _Walk(FactsWalk):
         self.own.update(p.name for p in statement.pattern)
         exp = statement.exp
         if isinstance(exp, If) and exp.condition in self.own:
-            outcome = speculate_branch(statement, self.context)
+            cheap = pays(exp, self.in_vectors)
+            outcome = speculate_branch(statement, self.context) if cheap else None
             if not isinstance(outcome, tuple) and is_for_all_but_one(
                 exp, self.facts, self.numbers
             ):
@@ -83,9 +90,11 @@ class _Walk(FactsWalk):
         return changed
 
     def of_points(self, function: Lambda) -> Lambda:
-        own, self.own = self.own, {p.name for p in function.parameters}
+        own, in_vectors = self.own, self.in_vectors
+        self.own = {p.name for p in function.parameters}
+        self.in_vectors = is_scalar_code(function.body.statements, LARGEST)
         changed = super().of_points(function)
-        self.own = own
+        self.own, self.in_vectors = own, in_vectors
         return changed
 
     def loop(self, exp: Loop) -> Loop:
