@@ -6,7 +6,8 @@
     xs[min(i, n - 1)]    contiguous if unclamped  a vector, or lane by lane at an edge
     xs[i] if c           contiguous, masked       one vector of the active lanes
     xs[is[i]] if c       data-dependent, masked   one vector of the active lanes
-    xs[is[i]]            data-dependent           lane by lane (gather)
+    xs[is[i]]            data-dependent           one vector
+    xs[5 * i]            a longer stride          lane by lane (gather)
 
 A uniform load needs none of them: it stays scalar, and is broadcast where it is
 combined with a varying value.
@@ -27,7 +28,7 @@ from minifut.kernel_passes.vectorise.context import (
     NotVectorisable,
 )
 from minifut.kernel_passes.vectorise.divergent_loops import STREAM
-from minifut.kernel_passes.vectorise.rows import apart, may_traverse
+from minifut.kernel_passes.vectorise.rows import apart, goes_along_rows, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -243,6 +244,55 @@ def gather_masked(
     if indices.type != kc.VectorType(I64, lanes.width):
         return Declined("lanes read the same element, or by narrow indices")
     return kc.Load(memory, indices, side_by_side(load, lanes), mask)
+
+
+@rule(paper=LIFT, remark=memory_of)
+def gather_at_data(
+    load: kc.Load, lanes: ExpressionVectoriser
+) -> kc.Expression | Declined | None:
+    """Load elements at data-dependent indices as a vector, all lanes of which are
+    active: to take out the indices and put in the elements one by one takes longer.
+
+    before:
+        given (const float *xs, const int *is, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            long i = (long)is[j];
+            ys[j] = xs[i * i];
+        }
+    after:
+        long4 i = convert_long4((*(__global const loose_int4 *)(is + t)));
+        *(__global loose_float4 *)(ys + t) =
+        as_float4(minifut_gather_masked_4x32((__global const int *)xs, i * i,
+        ((int4)((-1)))));
+    declines: indices are no data, or elements have no masked accesses
+        given (const float *xs, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            ys[j] = xs[5 * j];
+        }
+    declines: rounds read one element after the other of a row of each lane
+        given (const float *xs, const int *is, float *ys, long t)
+        for (long j = t; j < t + 4; j++) {
+            long at = (long)(is[j] * is[j]);
+            float y = 0.0f;
+            for (long i = 0; i < 3; i++) {
+                y = y * xs[at + i];
+            }
+            ys[j] = y;
+        }
+    """
+    if not isinstance(load, kc.Load):
+        return None
+    memory = load.memory
+    if goes_along_rows(load.index, lanes.varying, lanes.loops):
+        return Declined("rounds read one element after the other of a row of each lane")
+    near = affine(load.index, lanes.affine, lanes.varying) is not None
+    if near or memory.space != "global" or memory.element.bits not in MASKABLE:
+        return Declined("indices are no data, or elements have no masked accesses")
+    refuse_stream(load, lanes)
+    indices = lanes.vectorise(load.index)
+    if indices.type != kc.VectorType(I64, lanes.width):
+        return Declined("lanes read the same element, or by narrow indices")
+    return kc.Load(memory, indices, side_by_side(load, lanes), lanes.all_active())
 
 
 @rule(paper=MASKS, remark=memory_of)

@@ -20,6 +20,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_passes.vectorise.accesses import (
     gather,
+    gather_at_data,
     gather_masked,
     load_backwards,
     load_masked,
@@ -60,6 +61,7 @@ LOADS = (
     load_strided,
     load_masked,
     gather_masked,
+    gather_at_data,
     gather,
 )
 COMPARED = {name: INFIX[name] for name in COMPARISONS}

@@ -20,6 +20,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
 from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED
 from minifut.ir.search import nodes_of
+from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -69,6 +70,28 @@ def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
         if varies(index, loop.changing):
             return loop.waits
     return True
+
+
+def goes_along_rows(
+    index: kc.Expression, varying: frozenset[Name], loops: Sequence[Rounds]
+) -> bool:
+    """Whether lanes are in rows that they have for all rounds of the innermost loop,
+    and each round reads another element of these: `row[lane] * n + round`."""
+    if not loops:
+        return False
+    moving = [term for term in _terms(index) if varies(term, loops[-1].changing)]
+    return bool(moving) and not any(varies(term, varying) for term in moving)
+
+
+def _terms(index: kc.Expression) -> list[kc.Expression]:
+    """What an index is the sum of."""
+    match index:
+        case kc.SizeValue(size, _):
+            return [kc.SizeValue(Size((term,))) for term in size.terms]
+    match kc.infix(index):
+        case ("+" | "-", left, right):
+            return [*_terms(left), *_terms(right)]
+    return [index]
 
 
 def _exchanges(body: kc.Block, changing: frozenset[Name]) -> bool:

@@ -98,8 +98,11 @@ class VectorOperations:
 
     def complement(self, mask: kc.Expression) -> kc.Expression:
         """The lanes not in the mask."""
-        minus = self.broadcast(kc.Literal(-1, kc.INT))
-        return kc.Binary("^", mask, minus, self.wide(BOOL))
+        return kc.Binary("^", mask, self.all_active(), self.wide(BOOL))
+
+    def all_active(self) -> kc.Expression:
+        """The mask of all lanes."""
+        return self.broadcast(kc.Literal(-1, kc.INT))
 
     def compare(
         self, symbol: str, left: kc.Expression, right: kc.Expression

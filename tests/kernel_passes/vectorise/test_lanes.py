@@ -53,6 +53,11 @@ BODIES = {
       def main [n] (xs: [n]i32) =
         map (\\x -> loop at = x & 7 for _i < 4
                     do if i64.i32 at < n then xs[i64.i32 at] & 31 else 0) xs""",
+    "reads of wide elements at data": """
+      def main [n] (xs: [n]i32) =
+        let ys = map (\\x -> f64.i32 x * 0.7) xs
+        let at x i = (i64.i32 (x & 1023) * 7 + i) % n
+        in map (\\x -> loop s = 0 for i < 3 do s * 0.3 + f64.sqrt (f64.abs ys[at x i])) xs""",
     "binary search": """
       def main [n] (xs: [n]i32) =
         let ys = map i32.i64 (iota n)
