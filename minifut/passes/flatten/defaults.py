@@ -21,6 +21,8 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
                                                   with 16 columns 2.5-4.1
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
+    sums of integers as scans          0.5-1.0    a thread adds in each cycle, and does
+                                                  several in one pass; not with calls
     a fold of reductions               1.5-31     a segmented reduction, then a fold
       whose operands are shared        0.2-0.9    lanes are the points that are folded
     convolutions                       0.003-0.01 all operands are shared, and rows are
@@ -123,8 +125,11 @@ def outer_defaults(
         if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
         return NEVER, GPU_BUSY
-    scans = any(isinstance(exp, SegScan) for exp in made)
-    flattened = scans or (makes_arrays(function) and folds_calls(function))
+    scans = [exp for exp in made if isinstance(exp, SegScan)]
+    if scans:
+        flattened = has_calls(function) or not all(map(sums_integers, scans))
+    else:
+        flattened = makes_arrays(function) and folds_calls(function)
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
 
 
@@ -218,14 +223,30 @@ def makes_arrays(function: Lambda) -> bool:
     )
 
 
+def sums_integers(kernel: SegScan) -> bool:
+    """Whether all that is scanned are sums that a processor adds to in each cycle, so
+    that vectors gain nothing."""
+    return all(
+        isinstance(node.exp, ScalarOp)
+        and node.exp.operator.name == "add"
+        and node.exp.operator.result.is_integer
+        for operator in kernel.operators
+        for node in nodes_of(Stm, operator.operator)
+    )
+
+
 def folds_calls(function: Lambda) -> bool:
     """Whether a point folds what functions give that are best done on vectors."""
     return any(
-        isinstance(part, ScalarOp) and calls_library(part.operator)
+        has_calls(node.function)
         for node in nodes_of(Screma, function.body)
         if not node.is_map
-        for part in walk(node.function)
     )
+
+
+def has_calls(function: Lambda) -> bool:
+    """Whether there is a call of a function that is best done on vectors."""
+    return any(calls_library(exp.operator) for exp in nodes_of(ScalarOp, function))
 
 
 def is_elementwise(operation: Exp) -> bool:

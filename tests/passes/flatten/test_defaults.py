@@ -47,6 +47,12 @@ NESTS = {
     "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
         defaults.CPU_SHORT_ROWS
     ),
+    "map (\\row -> f32.maximum (map2 (\\x r -> x * f32.i64 r) row (RANKS row))) a": (
+        defaults.CPU_BUSY
+    ),
+    "map (\\row -> f32.maximum (map2 (\\x r -> f32.exp x * f32.i64 r) row (RANKS row))) a": (
+        defaults.CPU_SHORT_ROWS
+    ),
     "map (\\row -> let s = map f32.exp row in map (/ f32.sum s) s) a": (
         defaults.CPU_SHORT_ROWS
     ),
@@ -76,6 +82,7 @@ def test_windows_that_filters_share_are_folded_by_threads() -> None:
 @pytest.mark.parametrize("nest", NESTS)
 def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
+    text = text.replace("RANKS", "(map (i64.bool <-< (> 0.5)) >-> scan (+) 0)")
     core = stages.to_core(stages.check(Source("nest.fut", text)))
     outer = [
         dict(statement.exp.threshold.defaults)
