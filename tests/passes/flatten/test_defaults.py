@@ -258,3 +258,18 @@ def test_points_that_share_what_they_fold_do_not_count_in_rows_without_vectors(
         sizes = {"n": 1000, "k": 7, "m": m}
         values = {name: sizes[name.base] for name in points[0].names()}
         assert points[0].evaluate(values) == counted
+
+
+def test_points_that_fold_rows_which_they_make_by_loops_count() -> None:
+    text = """entry main [n][k] (a: [n][k]i32) =
+      map (\\row -> let d = loop d = replicate k 9 for j in 1..<k do
+                              d with [j] = i32.min d[j] (d[j - 1] + row[j])
+                    in i32.minimum d) a"""
+    core = stages.to_core(stages.check(Source("rows.fut", text)))
+    points = [
+        node.parallelism
+        for node in walk(stages.to_kernels(core))
+        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
+    ]
+    assert len(points) == 1
+    assert points[0].evaluate(dict.fromkeys(points[0].names(), 1000)) == 1000
