@@ -20,6 +20,8 @@ from minifut.ir.marks import WithBelow, WithClasses
 from minifut.ir.traverse import children
 
 T = TypeVar("T")
+_SETS: dict[frozenset[type], frozenset[type]] = {}
+"""one object for all nodes that have the same classes below"""
 Lister: TypeAlias = Callable[[Any], list[Any]]
 Kinds: TypeAlias = "type | UnionType | tuple[type, ...]"
 
@@ -45,7 +47,7 @@ def nodes_of(kinds: Any, *nodes: object) -> Iterator[Any]:
             yield node
         if children_of is None:
             continue
-        if keeps_classes and not any(visits[cls][0] for cls in classes_in(node)):
+        if keeps_classes and not visits.among(classes_in(node)):
             continue
         below = children_of(node)
         below.reverse()
@@ -72,7 +74,7 @@ def classes_in(node: WithBelow | WithClasses) -> frozenset[type]:
                 found |= classes_in(current)
             elif (children_of := fields.lister_of(cls)) is not None:
                 waiting += children_of(current)
-        known = frozenset(found)
+        known = _SETS.setdefault(of_node := frozenset(found), of_node)
         object.__setattr__(node, "classes", known)
     return known
 
@@ -84,11 +86,19 @@ class _Visits(dict[type, tuple[bool, "Lister | None", bool]]):
     def __init__(self, kinds: Any) -> None:
         super().__init__()
         self.kinds = kinds
+        self.known: dict[frozenset[type], bool] = {}
         # a base class may be one of expressions
         self.in_expressions = any(
             fields.is_expression(cls) or not fields.is_node(cls)
             for cls in _classes_of(kinds)
         )
+
+    def among(self, classes: frozenset[type]) -> bool:
+        """Whether one of the classes is wanted."""
+        found = self.known.get(classes)
+        if found is None:
+            found = self.known[classes] = any(self[cls][0] for cls in classes)
+        return found
 
     def __missing__(self, cls: type) -> tuple[bool, Lister | None, bool]:
         lister_of = fields.lister_of if self.in_expressions else fields.statements_of

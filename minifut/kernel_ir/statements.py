@@ -40,7 +40,7 @@ class Block(WithClasses):
 
 
 @node
-class Declare:
+class Declare(WithClasses):
     """A new variable, with its first value if it has one."""
 
     printed = "let {variable!}<? = {init}>"
@@ -50,7 +50,7 @@ class Declare:
 
 
 @node
-class Assign:
+class Assign(WithClasses):
     """A new value for a variable."""
 
     printed = "{target} = {exp}"
@@ -60,7 +60,7 @@ class Assign:
 
 
 @node
-class Store:
+class Store(WithClasses):
     """Write to memory; several lanes go to consecutive elements, or those of the mask.
 
     `streaming`: around the caches. `aligned`: the place is aligned to all the lanes, as

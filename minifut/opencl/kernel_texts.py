@@ -6,11 +6,8 @@ it once.
 
 from __future__ import annotations
 
-from typing import TypeGuard
-
 from minifut.ir.scalar_opencl import helper_text
-from minifut.ir.search import contains
-from minifut.ir.traverse import walk
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES
@@ -84,12 +81,14 @@ def is_part(kernel: kc.Kernel) -> bool:
     memory, and only the kernel itself asks for its index."""
     if kernel.group_size != (1,) or contains(kernel.body, MEETINGS):
         return False
-    nodes = [*kernel.parameters, *walk(kernel.body)]
-    arrays = (n for n in nodes if isinstance(n, kc.LocalParameter | kc.DeclareArray))
+    arrays = nodes_of(
+        kc.LocalParameter | kc.DeclareArray, *kernel.parameters, kernel.body
+    )
     if any(array.memory.space == "local" for array in arrays):
         return False
-    asked = {node.function for node in nodes if _asks(node)}
-    inside = any(_asks(node) for f in kernel.functions for node in walk(f.body))
+    asked = {call.function for call in nodes_of(kc.Call, kernel.body) if _asks(call)}
+    bodies = [function.body for function in kernel.functions]
+    inside = any(map(_asks, nodes_of(kc.Call, *bodies)))
     return asked <= {"get_global_id"} and not inside
 
 
@@ -100,9 +99,9 @@ def has_ranges(kernel: kc.Kernel) -> bool:
     return not any(contains(body, kc.AtomicUpdate) for body in bodies)
 
 
-def _asks(node: object) -> TypeGuard[kc.Call]:
+def _asks(call: kc.Call) -> bool:
     """Whether that is a question of a work-item about itself."""
-    return isinstance(node, kc.Call) and node.function.startswith("get_")
+    return call.function.startswith("get_")
 
 
 def parameter_types(kernel: kc.Kernel) -> tuple[str, ...]:

@@ -57,11 +57,13 @@ def kept_extreme(loop: kc.For) -> KeptExtreme | None:
     """What a loop keeps, if it is an extreme and its place."""
     body = loop.body.statements
     kept = assigned(body) - declared(body)
+    if len(kept) != 2:
+        return None
     nodes = [node for s in body for node in walk(s)]
     variables = {n.name: n for n in nodes if isinstance(n, kc.Variable)}
     keys = [variables[n] for n in kept if variables[n].type.scalar.is_float]
     places = [variables[n] for n in kept if variables[n].type == loop.variable.type]
-    if len(keys) != 1 or len(places) != 1 or len(kept) != 2:
+    if len(keys) != 1 or len(places) != 1:
         return None
     (best,), (place,) = keys, places
     key = _key(nodes, best)

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import children, walk
+from minifut.ir.traverse import walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -50,7 +50,6 @@ def find_own_arrays(k: CodeBuilder, loop: kc.For, distributed: bool = False) -> 
     `distributed` over threads, scratch of points further out."""
     statements = loop.body.statements
     stored = {store.memory for store in nodes_of(kc.Store, loop.body)}
-    stored -= _used_around(k.statements, loop)
     sizes: dict[kc.Memory, int | kc.Expression] = {}
     for statement in (*k.prologue, *k.statements):
         match statement:
@@ -60,7 +59,14 @@ def find_own_arrays(k: CodeBuilder, loop: kc.For, distributed: bool = False) -> 
                     sizes[memory] = known
             case kc.DeclarePointer(part, own=kc.Expression() as own) if part in stored:
                 sizes[part] = own
-    formats = {m: size for m, size in sizes.items() if m.element.name != "f16"}
+    if not sizes:
+        return sizes
+    around = _used_around(k.statements, loop)
+    formats = {
+        memory: size
+        for memory, size in sizes.items()
+        if memory.element.name != "f16" and memory not in around
+    }
     return (
         formats if distributed else _indexed_alike(formats, statements, loop.variable)
     )
@@ -69,12 +75,15 @@ def find_own_arrays(k: CodeBuilder, loop: kc.For, distributed: bool = False) -> 
 def _used_around(statements: Sequence[kc.Statement], loop: kc.For) -> set[kc.Memory]:
     """The memory that these statements use elsewhere than in a loop among them."""
     found: set[kc.Memory] = set()
-    waiting: list[object] = [*statements]
-    for node in waiting:
-        if isinstance(node, kc.Load | kc.Store):
-            found.add(node.memory)
-        if node is not loop:
-            waiting += children(node)
+    for statement in statements:
+        if statement is loop:
+            continue
+        if not (blocks := kc.blocks_of(statement)):
+            found.update(n.memory for n in nodes_of(kc.Load | kc.Store, statement))
+        for exp in kc.expressions_of(statement) if blocks else ():
+            found.update(n.memory for n in nodes_of(kc.Load, exp))
+        for block in blocks:
+            found |= _used_around(block.statements, loop)
     return found
 
 

@@ -16,8 +16,8 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Body, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.hoist_loads import OPAQUE
@@ -343,9 +343,9 @@ def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:
     arrays of its own."""
     assert isinstance(loop, kc.For)
     results = {place.memory for place in places if isinstance(place, Array)}
-    inside = [node for s in loop.body.statements for node in walk(s)]
-    alone = not any(isinstance(node, kc.For | kc.While) for node in inside) and all(
-        node.memory in results for node in inside if isinstance(node, kc.Store)
+    body = loop.body.statements
+    alone = not any(nodes_of(kc.For | kc.While, *body)) and all(
+        store.memory in results for store in nodes_of(kc.Store, *body)
     )
     return replace(loop, parallel=alone)
 
@@ -353,10 +353,10 @@ def _parallel(loop: kc.Statement, places: Iterable[LoopPlace]) -> kc.Statement:
 def _unordered(loop: kc.Statement) -> kc.Statement:
     """The loop of a scatter, over points if they read no memory that they write."""
     assert isinstance(loop, kc.For)
-    inside = [node for s in loop.body.statements for node in walk(s)]
-    stored = {node.memory for node in inside if isinstance(node, kc.Store)}
-    reads = any(n.memory in stored for n in inside if isinstance(n, kc.Load))
-    known = stored and not any(isinstance(node, OPAQUE) for node in inside)
+    body = loop.body.statements
+    stored = {store.memory for store in nodes_of(kc.Store, *body)}
+    reads = any(load.memory in stored for load in nodes_of(kc.Load, *body))
+    known = stored and not any(nodes_of(OPAQUE, *body))
     return replace(loop, points=bool(known and not reads))
 
 
