@@ -21,7 +21,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
                                                   with 16 columns 2.5-4.1
     scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
     scans and more, 2^20 points        0.6        a thread is not; short rows end that
-    sums of integers as scans          0.5-1.0    a thread adds in each cycle, and does
+    sums of i64 as scans               0.5-1.0    a thread adds in each cycle, and does
                                                   several in one pass; not with calls
     a fold of reductions               1.5-31     a segmented reduction, then a fold
       whose operands are shared        0.2-0.9    lanes are the points that are folded
@@ -72,7 +72,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import bound_names, free_names, walk
-from minifut.ir.types import ArrayType, shape_of
+from minifut.ir.types import I64, U64, ArrayType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
 
@@ -225,12 +225,12 @@ def makes_arrays(body: object, kind: type = Screma) -> bool:
 
 
 def sums_integers(kernel: SegScan) -> bool:
-    """Whether all that is scanned are sums that a processor adds to in each cycle, so
-    that vectors gain nothing."""
+    """Whether all that is scanned are sums that a processor adds to in each cycle, and
+    so wide that vectors gain nothing."""
     return all(
         isinstance(node.exp, ScalarOp)
         and node.exp.operator.name == "add"
-        and node.exp.operator.result.is_integer
+        and node.exp.operator.result in (I64, U64)
         for operator in kernel.operators
         for node in nodes_of(Stm, operator.operator)
     )

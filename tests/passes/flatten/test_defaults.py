@@ -50,6 +50,9 @@ NESTS = {
     "map (\\row -> f32.maximum (map2 (\\x r -> x * f32.i64 r) row (RANKS row))) a": (
         defaults.CPU_BUSY
     ),
+    "map (\\row -> f32.maximum (map2 (\\x r -> x * f32.i32 r) row (SHORT row))) a": (
+        defaults.CPU_SHORT_ROWS
+    ),
     "map (\\row -> f32.maximum (map2 (\\x r -> f32.exp x * f32.i64 r) row (RANKS row))) a": (
         defaults.CPU_SHORT_ROWS
     ),
@@ -83,6 +86,7 @@ def test_windows_that_filters_share_are_folded_by_threads() -> None:
 def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
     text = text.replace("RANKS", "(map (i64.bool <-< (> 0.5)) >-> scan (+) 0)")
+    text = text.replace("SHORT", "(map (i32.bool <-< (> 0.5)) >-> scan (+) 0)")
     core = stages.to_core(stages.check(Source("nest.fut", text)))
     outer = [
         dict(statement.exp.threshold.defaults)
