@@ -7,15 +7,24 @@
 PoCL divides the code of work-items at barriers. Where a loop or branch before one comes
 down to a choice between two constants, all work-items are given the same of them. What
 is assigned there is hidden, so that nothing is known of its value at the barrier.
+
+    for (b = 0; b < 1; b++) {            for (b = 0; b < 1; b++) {
+        ..                         →         KEEP(b)  ..
+        barrier();                           barrier();
+
+A loop around a barrier whose rounds are known when the kernel is built becomes its
+rounds one after the other, in which PoCL finds no place for what lives from one to the
+next, and ends the process. So its counter is hidden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from typing import Any
 
+from minifut.ir.node import replace
 from minifut.ir.search import classes_in
-from minifut.ir.traverse import map_children
+from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import targets
 from minifut.kernel_passes.editor import KernelEditor
@@ -30,10 +39,12 @@ MEETINGS = (*BARRIERS, kc.Shuffle)
 def hide_before_barriers(k: KernelEditor) -> None:
     """Hide values in a kernel that has barriers."""
     if has_barrier(kc.Block(tuple(k.statements))):
-        k.statements = _hidden(k.statements)
+        k.statements = _hidden(k.statements, frozenset(k.constants))
 
 
-def _hidden(statements: Iterable[kc.Statement]) -> list[kc.Statement]:
+def _hidden(
+    statements: Iterable[kc.Statement], constants: Set[Name]
+) -> list[kc.Statement]:
     found: list[kc.Statement] = []
     before: list[kc.Statement] = []
     for statement in statements:
@@ -42,17 +53,26 @@ def _hidden(statements: Iterable[kc.Statement]) -> list[kc.Statement]:
             before = []
         else:
             before.append(statement)
-        found.append(_with_blocks(statement))
+        found.append(_with_blocks(statement, constants))
     return found
 
 
-def _with_blocks(node: Any) -> Any:
+def _with_blocks(node: Any, constants: Set[Name]) -> Any:
     """A statement with the blocks within it done."""
     if isinstance(node, kc.Block):
-        return kc.Block(tuple(_hidden(node.statements)))
-    if any(map(has_barrier, kc.blocks_of(node))):
-        return map_children(node, _with_blocks)
-    return node
+        return kc.Block(tuple(_hidden(node.statements, constants)))
+    if not any(map(has_barrier, kc.blocks_of(node))):
+        return node
+    made = map_children(node, lambda child: _with_blocks(child, constants))
+    if isinstance(made, kc.For) and _ends(made) <= constants:
+        counter = kc.HideValue(made.variable)
+        return replace(made, body=kc.Block((counter, *made.body.statements)))
+    return made
+
+
+def _ends(loop: kc.For) -> set[Name]:
+    """The names on which the number of rounds depends."""
+    return used_names(loop.start) | used_names(loop.bound) | used_names(loop.step)
 
 
 def assigned(statements: Iterable[kc.Statement]) -> list[kc.Variable]:

@@ -62,6 +62,20 @@ def test_threads_without_a_point_store_nothing() -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
+ROUNDS = """entry main [n] (xs: [n]i64) (k: i64) =
+  map (\\_ -> i64.sum (map (\\j -> xs[j / k]) (iota 3))) (iota k)"""
+
+
+@pytest.mark.device
+def test_one_round_around_a_barrier() -> None:
+    """PoCL 3.0 ended the process where the number of rounds was known to be 1."""
+    program = minifut.compile(ROUNDS, schedule="gpu")
+    tiled = {n: 0 for n in program.tuning if n.endswith(".tiled")}
+    assert tiled
+    program.tuning.update(tiled)
+    assert program.main(np.arange(10), 3).tolist() == [0, 0, 0]
+
+
 @pytest.mark.device
 @pytest.mark.parametrize("sizes", [(1, 1, 1, 1, 1), (2, 3, 5, 3, 2), (4, 4, 8, 4, 4)])
 def test_tiled_products_agree_at_any_sizes(sizes: tuple[int, ...]) -> None:
