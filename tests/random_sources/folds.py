@@ -121,6 +121,11 @@ def affine(make: Maker, scope: Scope) -> None:
         case _:
             places = f"(map (\\i -> i % 4 - 1) (iota {factor(shape[0])}))"
             bins = f"(replicate 3 {make.value(scope, row)})"
+            # bins need an operator that commutes
+            each = "map3 (\\x y i -> if i == 0 then x * y else x + y)"
+            operator = (
+                f"(\\first second -> {each} first second (iota {factor(shape[1])}))"
+            )
             text = f"reduce_by_index {bins} {operator} {neutral} {places} {rows_}"
             make.bind(scope, row.of("3"), text)
 
