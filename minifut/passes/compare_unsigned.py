@@ -100,6 +100,7 @@ class _Walk(FactsWalk):
     """Changes the checks inside of kernels."""
 
     rules = NO_RULES
+    finds_invariants = False
     sought = (Assert,)
 
     def function(self, function: Function) -> Function:

@@ -251,6 +251,7 @@ class _Walk(FactsWalk):
 
     stem = "main"
     rules: Mapping[type, tuple[Rule, ...]] = {Loop: (tile_stencil_steps,)}
+    finds_invariants = False
     sought = (Loop,)
 
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:

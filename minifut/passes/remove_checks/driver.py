@@ -80,6 +80,7 @@ class FactsWalk:
     or, in a subclass, for others."""
 
     rules: Mapping[type, tuple[Rule, ...]] = RULES
+    finds_invariants = True
     sought: tuple[type, ...] = ()
     """the classes of what the rules of a subclass apply to"""
 
@@ -136,7 +137,7 @@ class FactsWalk:
             case Stm(pattern, Loop()) if (
                 self.looped and statement.exp is self.looped[0]
             ):
-                self.looped[1].assume(self.facts, pattern)
+                self.looped[1].assume_results(self.facts, pattern)
             case Stm(pattern, Screma() as exp) if exp is self.limited[0]:
                 width = self.facts.form(exp.width)
                 for bound, is_limited in zip(pattern, self.limited[1], strict=False):
@@ -184,7 +185,7 @@ class FactsWalk:
 
     def loop(self, exp: Loop) -> Loop:
         found = LoopInvariants(exp)
-        if self.rules is RULES:
+        if self.finds_invariants:
             found = loop_invariants(self.facts, exp, self.enter)
         with self.facts.inner():
             enter_iteration(self.facts, found)

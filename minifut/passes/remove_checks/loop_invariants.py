@@ -69,21 +69,30 @@ class LoopInvariants:
     always: tuple[LoopBound, ...] = ()
     inside: tuple[LoopBound, ...] = ()
 
-    def assume(self, facts: Facts, parameters: Sequence[core.Param]) -> None:
-        """Learn what holds of the parameters in an iteration, or of the results."""
-        own = parameters is self.loop.parameters
-        values = {
-            mine.name: facts.form(bound.name)
-            for mine, bound in zip(self.loop.parameters, parameters, strict=True)
-            if _is_integer(mine.type)
-        }
-        if not own and isinstance(self.loop.form, core.ForLoop):
+    def assume_inside(self, facts: Facts) -> None:
+        """Learn what holds of the parameters in an iteration."""
+        values = self._values(facts, self.loop.parameters)
+        for each in (*self.always, *self.inside):
+            facts.learn(Fact(each.at(facts, values), ORIGIN))
+
+    def assume_results(self, facts: Facts, pattern: Sequence[core.Param]) -> None:
+        """Learn what holds of the results."""
+        values = self._values(facts, pattern)
+        if isinstance(self.loop.form, core.ForLoop):
             bound = facts.form(self.loop.form.bound)
             if facts.proves(bound) is None:
                 return
             values[self.loop.form.index] = bound
-        for each in (*self.always, *(self.inside if own else ())):
+        for each in self.always:
             facts.learn(Fact(each.at(facts, values), ORIGIN))
+
+    def _values(self, facts: Facts, names: Sequence[core.Param]) -> dict[Name, Form]:
+        """What these stand for in the place of the parameters."""
+        return {
+            mine.name: facts.form(bound.name)
+            for mine, bound in zip(self.loop.parameters, names, strict=True)
+            if _is_integer(mine.type)
+        }
 
 
 def loop_invariants(facts: Facts, loop: Loop, enter: Enter) -> LoopInvariants:
@@ -203,7 +212,7 @@ def enter_iteration(facts: Facts, found: LoopInvariants) -> None:
         facts.run_over(loop.form.index, facts.form(loop.form.bound), ORIGIN)
     else:
         facts.assume(loop.form.condition, True, ORIGIN)
-    found.assume(facts, loop.parameters)
+    found.assume_inside(facts)
 
 
 def _kept(

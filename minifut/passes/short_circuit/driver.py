@@ -53,6 +53,7 @@ class _Walk(FactsWalk):
     """Bodies are rewritten before what is inside of their statements is examined."""
 
     rules = NO_RULES
+    finds_invariants = False
     place: PlaceContext
     last_uses: Mapping[Name, frozenset[Name]]
 

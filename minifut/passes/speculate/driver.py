@@ -43,6 +43,7 @@ class _Walk(FactsWalk):
     """Tries branches of the functions of SOACs, inner ones first."""
 
     rules: Mapping[type, tuple[Rule, ...]] = {}
+    finds_invariants = False
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
