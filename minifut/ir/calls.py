@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from minifut.ir.core import Apply, Program
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
-from minifut.ir.search import contains, nodes_of
+from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import children
 from minifut.names import Name
@@ -28,12 +28,7 @@ IN_THREADS = (*SOAC_EXPRESSIONS, SegMap, SegRed, SegScan, SegHist)
 
 def calls_in(*nodes: object) -> Counter[Name]:
     """How often each function is called somewhere in the nodes."""
-    return Counter(
-        inner.function
-        for node in nodes
-        if contains(node, Apply)
-        for inner in nodes_of(Apply, node)
-    )
+    return Counter(call.function for call in nodes_of(Apply, *nodes))
 
 
 def call_graph(program: Program) -> dict[Name, Counter[Name]]:

@@ -2,10 +2,11 @@
 
     nodes_of(kinds, *nodes)   those at and below the nodes, parents first, in order
     contains(node, kinds)     whether there is one
-    classes_in(block)         the classes of all nodes below, which the block keeps
+    classes_in(node)          the classes of all nodes below, which the node keeps
 
 Two facts make most of a program not worth a look: below an expression of kernel code
-there are only expressions, and bodies and blocks keep the classes of what is in them.
+there are only expressions, and statements, bodies and blocks keep the classes of what
+is in them.
 """
 
 from __future__ import annotations
@@ -60,9 +61,8 @@ def contains(node: object, kinds: Kinds) -> bool:
 
 
 def classes_in(node: WithBelow | WithClasses) -> frozenset[type]:
-    """The classes of the nodes below a statement or body of the core, or a block of
-    kernel code, which keeps them: passes query it again and again for what most do not
-    have."""
+    """The classes of the nodes below a statement or body, or a block of kernel code,
+    which keeps them: passes query it again and again for what most do not have."""
     known: frozenset[type] | None = getattr(node, "classes", None)
     if known is None:
         found: set[type] = set()
@@ -74,7 +74,8 @@ def classes_in(node: WithBelow | WithClasses) -> frozenset[type]:
                 found |= classes_in(current)
             elif (children_of := fields.lister_of(cls)) is not None:
                 waiting += children_of(current)
-        known = _SETS.setdefault(of_node := frozenset(found), of_node)
+        known = frozenset(found)
+        known = _SETS.setdefault(known, known)
         object.__setattr__(node, "classes", known)
     return known
 
