@@ -71,7 +71,7 @@ from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import bound_names, free_names, walk
+from minifut.ir.traverse import bound_names, free_names
 from minifut.ir.types import I64, U64, ArrayType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
@@ -217,10 +217,9 @@ def makes_arrays(body: object, kind: type = Screma) -> bool:
     """Whether a point of a map has arrays of its own, made by such expressions, so that
     its body is not lifted to lanes."""
     return any(
-        isinstance(node, Stm)
-        and isinstance(node.exp, kind)
+        isinstance(node.exp, kind)
         and any(isinstance(bound.type, ArrayType) for bound in node.pattern)
-        for node in walk(body)
+        for node in nodes_of(Stm, body)
     )
 
 

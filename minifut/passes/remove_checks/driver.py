@@ -149,7 +149,7 @@ class FactsWalk:
     def inside(self, exp: Any) -> Any:
         """An expression with its bodies walked, each in a scope of its own."""
         match exp:
-            case If() | Loop() if not self.may_change(exp):
+            case If() if not self.may_change(exp):
                 return exp
             case If(condition, then, otherwise):
                 return replace(
@@ -187,9 +187,11 @@ class FactsWalk:
         found = LoopInvariants(exp)
         if self.finds_invariants:
             found = loop_invariants(self.facts, exp, self.enter)
-        with self.facts.inner():
-            enter_iteration(self.facts, found)
-            made = replace(exp, body=self.node(exp.body))
+        made = exp
+        if self.may_change(exp):
+            with self.facts.inner():
+                enter_iteration(self.facts, found)
+                made = replace(exp, body=self.node(exp.body))
         self.looped = made, found
         return made
 

@@ -8,6 +8,8 @@ from minifut import stages
 from minifut.errors import Source
 from minifut.ir.core import Stm
 from minifut.ir.kernels import NEVER, AtLeast
+from minifut.ir.search import nodes_of
+from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.passes.flatten import defaults
 
@@ -80,6 +82,16 @@ def test_windows_that_filters_share_are_folded_by_threads() -> None:
         program = stages.to_kernels(core)
         found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
         assert wanted in [dict(threshold.defaults)["cpu"] for threshold in found]
+
+
+def outer_points(text: str) -> list[Size]:
+    """What the thresholds of the outer versions of a program are compared with."""
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
+    return [
+        node.parallelism
+        for node in nodes_of(AtLeast, stages.to_kernels(core))
+        if node.threshold.name.endswith(".outer")
+    ]
 
 
 @pytest.mark.parametrize("nest", NESTS)
@@ -208,12 +220,7 @@ def test_folds_by_coordinates_are_no_products(nest: str) -> None:
     """Products are tiled by the last version, whatever the number of points; folds of
     the same elements at each point are for lanes over points."""
     text = f"entry main [n][m][k] (a: [n][k]f32) (b: [k][m]f32) = (b, {nest})"
-    core = stages.to_core(stages.check(Source("nest.fut", text)))
-    points = [
-        node.parallelism
-        for node in walk(stages.to_kernels(core))
-        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
-    ]
+    points = outer_points(text)
     assert points
     counts = [p.evaluate(dict.fromkeys(p.names(), 1000)) for p in points]
     assert all(count == 1000 * 1000 for count in counts) == COUNTED[nest]
@@ -251,17 +258,11 @@ def test_points_that_share_what_they_fold_do_not_count_in_rows_without_vectors(
     nearest = "f32.minimum (map2 (\\k d -> f32.abs (f32.i64 (j - k)) + d) (iota k) row)"
     text = f"""entry main [n][k] (a: [n][k]f32) (m: i64) =
       map (\\row -> tabulate m (\\j -> {after} ({nearest}))) a"""
-    core = stages.to_core(stages.check(Source("rows.fut", text)))
-    points = [
-        node.parallelism
-        for node in walk(stages.to_kernels(core))
-        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
-    ]
-    assert len(points) == 1
+    (points,) = outer_points(text)
     for m, counted in ((0, 0), (1, 0), (15, 0), (16, 16000), (31, 31000)):
         sizes = {"n": 1000, "k": 7, "m": m}
-        values = {name: sizes[name.base] for name in points[0].names()}
-        assert points[0].evaluate(values) == counted
+        values = {name: sizes[name.base] for name in points.names()}
+        assert points.evaluate(values) == counted
 
 
 def test_points_that_fold_rows_which_they_make_by_loops_count() -> None:
@@ -269,11 +270,5 @@ def test_points_that_fold_rows_which_they_make_by_loops_count() -> None:
       map (\\row -> let d = loop d = replicate k 9 for j in 1..<k do
                               d with [j] = i32.min d[j] (d[j - 1] + row[j])
                     in i32.minimum d) a"""
-    core = stages.to_core(stages.check(Source("rows.fut", text)))
-    points = [
-        node.parallelism
-        for node in walk(stages.to_kernels(core))
-        if isinstance(node, AtLeast) and node.threshold.name.endswith(".outer")
-    ]
-    assert len(points) == 1
-    assert points[0].evaluate(dict.fromkeys(points[0].names(), 1000)) == 1000
+    (points,) = outer_points(text)
+    assert points.evaluate(dict.fromkeys(points.names(), 1000)) == 1000
