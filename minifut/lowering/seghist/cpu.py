@@ -104,10 +104,10 @@ def privatise_bins(histogram: Binning, host: HostBuilder) -> bool | Declined:
         }
         ..
         if (((ulong)bin_8) < ((ulong)5L)) {
-            int old_16 = to_1[bin_8];
-            int c_16 = (int)((uint)old_16 + (uint)1);
-            int new_17 = c_16;
-            to_1[bin_8] = new_17;
+            int old_7 = to_4[bin_8];
+            int c_7 = (int)((uint)old_7 + (uint)1);
+            int new_8 = c_7;
+            to_4[bin_8] = new_8;
         }
         ..
         __kernel void main_hist_combine(
