@@ -5,28 +5,51 @@
     let ys = all with [1 :+ k] = xs             then has nothing to copy
 
 The slice must be of memory that nothing else has: a scratch array of the same body that
-nothing but updates has seen. And the update must be all that uses the result. The
-results of one kernel may become slices of one array, one behind the other.
+nothing but updates has seen. Or nothing between the kernel and the update, the kernel
+included, may read of the memory of the array, but for rows of it with another index:
+
+    let p = all[i]
+    let xs = segmap grid (j < k) {.. p[j] ..}   writes into all[i + 1] itself
+    let ys = all with [i + 1] = xs
+
+And the update must be all that uses the result. The results of one kernel may become
+slices of one array, one behind the other.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
+from minifut.analysis.aliases import NONE, Roots
 from minifut.analysis.work import size_of
-from minifut.ir.core import Atom, Constant, DimSlice, Scratch, Stm, Update
-from minifut.ir.kernels import SegMap, WriteReturns
+from minifut.ir.core import (
+    Atom,
+    Constant,
+    DimSlice,
+    Index,
+    Rearrange,
+    Reshape,
+    Scratch,
+    Stm,
+    Update,
+)
+from minifut.ir.kernels import CollectiveCopy, SegMap, WriteReturns
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import atom_size, free_names
+from minifut.ir.traverse import atom_size, free_names, own_names, walk
 from minifut.names import Name
 
 
 def destinations(
-    statements: tuple[Stm, ...], results: tuple[Atom, ...]
+    statements: tuple[Stm, ...],
+    results: tuple[Atom, ...],
+    roots: Mapping[Name, Roots],
+    definitions: Mapping[Name, Stm],
 ) -> dict[Name, Stm]:
     """The updates of whose slices results of kernels may be written, by the results,
-    among the statements of a body."""
+    among the statements of a body of a function whose names have these `roots` (see
+    `aliases`) and `definitions`."""
     if not any(isinstance(s.exp, Update) for s in statements):
         return {}
     found: dict[Name, Stm] = {}
@@ -43,11 +66,16 @@ def destinations(
             continue
         family = _versions(statements, made, exp.array)
         if not family:
+            if roots.get(exp.array) and all(
+                _reads_other_rows(s, exp, roots, definitions)
+                for s in statements[first:last]
+            ):
+                found[exp.value] = statement
             continue
         # updates by other results of the kernel
         late = {made[name] for name in family if made[name] >= first}
         beside = [statements[at] for at in late]
-        if not all(_is_beside(s, exp, statements, made, first) for s in beside):
+        if not all(_is_beside(s, exp, definitions, made, first) for s in beside):
             continue
         between = set().union(
             *(free[at] for at in range(first, last) if at not in late)
@@ -63,10 +91,71 @@ def destinations(
     return found
 
 
+def _reads_other_rows(
+    statement: Stm,
+    update: Update,
+    roots: Mapping[Name, Roots],
+    definitions: Mapping[Name, Stm],
+) -> bool:
+    """Whether a statement uses memory of the updated array only by rows with another
+    index than that of the row that the update writes."""
+    taken = roots.get(update.array, NONE)
+    shared = {
+        name
+        for name in free_names(statement)
+        if not taken.isdisjoint(roots.get(name, NONE))
+        and not _is_other_row(name, update, definitions)
+    }
+    if not shared:
+        return True
+    for node in walk(statement):
+        used: set[Name] = set()
+        own_names(node, used)
+        if used.isdisjoint(shared):
+            continue
+        if not isinstance(node, Index | CollectiveCopy) or node.array != update.array:
+            return False
+        if _is_row(node.slice, update, definitions):
+            return False
+    return True
+
+
+def _is_other_row(name: Name, update: Update, definitions: Mapping[Name, Stm]) -> bool:
+    """Whether a name is a view within a row of the updated array that the update does
+    not write."""
+    statement = definitions.get(name)
+    match statement and statement.exp:
+        case Index(array, entries) if array == update.array:
+            return not _is_row(entries, update, definitions)
+        case Index(array, _) | Reshape(_, array) | Rearrange(_, array):
+            return _is_other_row(array, update, definitions)
+    return False
+
+
+def _is_row(
+    entries: tuple[Atom | DimSlice, ...],
+    update: Update,
+    definitions: Mapping[Name, Stm],
+) -> bool:
+    """Whether a slice may be of the row of the array that the update writes."""
+    read, written = entries[0], update.slice[0]
+    if isinstance(read, DimSlice) or isinstance(written, DimSlice):
+        return True
+    gap = _size(read, definitions) - _size(written, definitions)
+    return gap.as_constant in (None, 0)
+
+
+def _size(atom: Atom, definitions: Mapping[Name, Stm]) -> Size:
+    """An index by its definition."""
+    statement = definitions.get(atom) if isinstance(atom, Name) else None
+    computed = size_of(statement.exp) if statement is not None else None
+    return atom_size(atom) if computed is None else computed
+
+
 def _is_beside(
     other: Stm,
     update: Update,
-    statements: tuple[Stm, ...],
+    definitions: Mapping[Name, Stm],
     made: dict[Name, int],
     producer: int,
 ) -> bool:
@@ -76,7 +165,7 @@ def _is_beside(
         return False
     if made.get(exp.value) != producer:
         return False
-    ranges = [_rows(each, statements, made) for each in (exp, update)]
+    ranges = [_rows(each, definitions) for each in (exp, update)]
     (low, first), (high, second) = [r or (None, None) for r in ranges]
     if low is None or high is None or first is None or second is None:
         return False
@@ -84,14 +173,11 @@ def _is_beside(
     return any(gap is not None and gap >= 0 for gap in gaps)
 
 
-def _rows(
-    update: Update, statements: tuple[Stm, ...], made: dict[Name, int]
-) -> tuple[Size, Size] | None:
+def _rows(update: Update, definitions: Mapping[Name, Stm]) -> tuple[Size, Size] | None:
     """The first row of an update, and how many there are, one after the other."""
     match update.slice[0]:
         case DimSlice(start, length, Constant(1)):
-            computed = size_of(statements[made[start]].exp) if start in made else None
-            return computed or atom_size(start), length
+            return _size(start, definitions), length
     return None
 
 

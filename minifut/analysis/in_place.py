@@ -70,13 +70,15 @@ class InPlace:
 
     `blocked`: for each update that would be in place but for other names of the array's
     memory that are needed later, these. `last_uses`: by the first result of a loop that
-    was a map, the arrays that it may overwrite when it has read them."""
+    was a map, the arrays that it may overwrite when it has read them. `roots`: the
+    allocations that arrays may be in."""
 
     updates: set[Name] = field(default_factory=set)
     overwritten: dict[Name, Name] = field(default_factory=dict)
     copied: set[Name] = field(default_factory=set)
     blocked: list[Roots] = field(default_factory=list)
     last_uses: dict[Name, Roots] = field(default_factory=dict)
+    roots: dict[Name, Roots] = field(default_factory=dict)
 
 
 def called_functions(program: Program) -> set[Name]:
@@ -102,7 +104,7 @@ class _Sweep:
 
     def __init__(self, aliases: Aliases) -> None:
         self.aliases = aliases
-        self.found = InPlace()
+        self.found = InPlace(roots=aliases.roots)
         self.needed: set[Name] = set()
         self.needed_roots: Counter[Name] = Counter()
         self.written: set[Name] = set()
@@ -164,7 +166,7 @@ class _Sweep:
             case Update(array, _, value):
                 overlap = self.aliases.of(value) & self.aliases.of(array)
                 self.replace(statement.pattern[0].name, array, overlap, place)
-                self.block(exp, overlap, place)
+                self.block(statement.pattern[0].name, exp, overlap, place)
             case _:
                 self.bulk(statement, place)
                 self.overwrite(statement, place)
@@ -240,18 +242,26 @@ class _Sweep:
 
     def replace(self, result: Name, array: Name, overlap: Roots, place: object) -> None:
         roots = self.aliases.of(array)
-        free = not overlap and not self.is_needed(roots)
+        free = not overlap and not self.needed_before(roots, result)
         if free and self.aliases.writable(roots, place):
             self.found.updates.add(result)
             self.written |= roots
 
-    def block(self, exp: Update, overlap: Roots, place: object) -> None:
+    def needed_before(self, roots: Roots, result: Name) -> set[Name]:
+        """The names needed later of memory that an update is to write, but for those of
+        its result: what reads that is after the update."""
+        if not self.is_needed(roots):
+            return set()
+        shared = [(n, self.aliases.of(n)) for n in self.needed]
+        return {n for n, own in shared if own & roots and result not in own}
+
+    def block(self, result: Name, exp: Update, overlap: Roots, place: object) -> None:
         """Record what keeps an update of an array that itself is not needed any more
         from being in place."""
         roots = self.aliases.of(exp.array)
         if exp.array in self.needed or not self.aliases.writable(roots, place):
             return
-        names = {name for name in self.needed if self.aliases.of(name) & roots}
+        names = self.needed_before(roots, result)
         if overlap and isinstance(exp.value, Name):
             names.add(exp.value)
         if names:

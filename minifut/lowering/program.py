@@ -41,8 +41,8 @@ class ProgramFacts:
     in_place: InPlace
     buffer_reuse: BufferReuse
     layouts: Layouts
-    scalars: Mapping[Name, Stm]
-    """the statements that compute scalars, by the names of these"""
+    definitions: Mapping[Name, Stm]
+    """the statements that bind names of functions"""
 
 
 def facts_of(program: Program) -> ProgramFacts:
@@ -54,18 +54,20 @@ def facts_of(program: Program) -> ProgramFacts:
         in_place.updates |= updates.updates
         in_place.overwritten |= updates.overwritten
         in_place.copied |= updates.copied
+        in_place.roots |= updates.roots
     for function in program.functions:
         found = find_layouts(function, in_place)
         layouts.made |= found.made
         layouts.carried |= found.carried
     functions = {f.name: f for f in program.functions}
-    scalars = {
-        statement.pattern[0].name: statement
+    definitions = {
+        bound.name: statement
         for function in program.functions
         for statement in nodes_of(Stm, function.body)
-        if isinstance(statement.exp, core.ScalarOp)
+        for bound in statement.pattern
     }
-    return ProgramFacts(functions, in_place, BufferReuse(in_place), layouts, scalars)
+    reuse = BufferReuse(in_place)
+    return ProgramFacts(functions, in_place, reuse, layouts, definitions)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.ir.types import ArrayType
 from minifut.lowering.host.builder import HostBuilder
+from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segmap import points as segmap
 from minifut.lowering.segmap.writes import write_if_inside
@@ -36,6 +37,9 @@ def output_of(
     if isinstance(result, kernels.Returns | kernels.WriteReturns):
         return segmap.output_of(host, bound, result, space)
     assert isinstance(bound.type, ArrayType)
+    made_there = destination(host, bound)
+    if made_there is not None and made_there.is_row_major:
+        return made_there
     return host.allocate(bound.type.element, host.shape(bound.type), bound.name.base)
 
 

@@ -318,7 +318,9 @@ class HostBuilder:
     ) -> None:
         """Lower statements in order; with `results`, they are those of a whole body."""
         if results is not None:
-            self.placements.add(statements, results)
+            facts = self.facts
+            roots, definitions = facts.in_place.roots, facts.definitions
+            self.placements.add(statements, results, roots, definitions)
         from minifut.lowering.dispatch import HOST_RULES
 
         for statement in statements:

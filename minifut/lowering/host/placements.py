@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field
 
+from minifut.analysis.aliases import Roots
 from minifut.analysis.destinations import destinations
 from minifut.analysis.scan_results import scan_results
 from minifut.ir.core import Atom, Index, Stm
@@ -19,7 +21,13 @@ class Placements:
     slices: dict[Name, Stm] = field(default_factory=dict)
     scans: dict[Name, Index | None] = field(default_factory=dict)
 
-    def add(self, statements: tuple[Stm, ...], results: tuple[Atom, ...]) -> None:
+    def add(
+        self,
+        statements: tuple[Stm, ...],
+        results: tuple[Atom, ...],
+        roots: Mapping[Name, Roots],
+        definitions: Mapping[Name, Stm],
+    ) -> None:
         """Those of the statements of a whole body."""
-        self.slices |= destinations(statements, results)
+        self.slices |= destinations(statements, results, roots, definitions)
         self.scans |= scan_results(statements, results)

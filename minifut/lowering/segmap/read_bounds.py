@@ -51,8 +51,10 @@ class BoundsProver:
 
     def define_outside(self, name: Name) -> None:
         """Learn what a scalar from outside of the kernel was computed from."""
-        statement = self.host.facts.scalars.get(name)
-        if statement is not None and name not in self.facts.definitions:
+        statement = self.host.facts.definitions.get(name)
+        if statement is None or not isinstance(statement.exp, ScalarOp):
+            return
+        if name not in self.facts.definitions:
             for operand in sorted(free_names(statement.exp), key=str):
                 self.define_outside(operand)
             self.facts.define(statement)
