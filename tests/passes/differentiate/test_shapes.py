@@ -286,3 +286,16 @@ entry main [n] (h: i64) (xs: [n]f64) (w: [h]f64) =
     core = stages.to_core(stages.check(Source("test.fut", text)))
     program = stages.to_kernels(core, PipelineOptions(stop_after="accumulate"))
     assert not any(isinstance(node, Hist | WithAcc) for node in walk(program))
+
+
+def test_the_sum_of_two_products_is_on_a_tape_in_their_place() -> None:
+    text = """
+entry main [n][m] (a: [m][m]f64) (b: [m][m]f64) (c: [m]f64) (xs: [n][m][m]f64) =
+  let product a b = map (\\x -> map (\\y -> f64.sum (map2 (*) x y)) b) a
+  let step s x =
+    map (map f64.tanh) (map (map2 (+) c) (map2 (map2 (+)) (product x a) (product s b)))
+  in vjp (\\a -> f64.sum (flatten (loop s = a for x in xs do step s x))) a 1
+"""
+    core = stages.to_core(stages.check(Source("test.fut", text)))
+    program = stages.to_kernels(core, PipelineOptions(stop_after="fuse"))
+    assert sum(isinstance(node, Scratch) for node in walk(program)) == 1

@@ -14,18 +14,24 @@ section 4). What a reduction inside of a map or loop has found is kept on a tape
 - if the tape has no more dimensions than the arrays that the map reads and makes, or
   than the tapes of the loop's parameters: so that it does not outgrow those by far.
 
+Where all that uses such results is a sum of them, the sum is kept in their place:
+
+    a = xs * u; b = ys * v; c = a + b + bias; d = tanh c       keeps c
+
 What is not needed, later passes drop.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 
 from minifut.analysis.work import work_of
 from minifut.errors import InternalError
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, Lambda, Param, ScalarOp, Stm
 from minifut.ir.node import immutable
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ZERO, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, walk
@@ -137,6 +143,7 @@ class ReverseSweep:
             if not wanted.isdisjoint(p.name for p in s.pattern)
             or (all(_fits(p.type, bound, rank) for p in s.pattern) and worth_keeping(s))
         ]
+        kept = _sums_of(kept, Body(found, body.result), wanted)
         again = tuple(s for s in found if s not in kept)
         return SweptBody(
             found,
@@ -204,6 +211,43 @@ def worth_keeping(statement: Stm) -> bool:
     kept = sum((product(shape_of(t)) * element_of(t).bytes for t in types), ZERO)
     left = work - kept * OPERATIONS
     return left.evaluate(dict.fromkeys(left.names(), NOMINAL)) >= 0
+
+
+def _sums_of(kept: list[Stm], body: Body, wanted: Set[Name]) -> list[Stm]:
+    """With sums in the place of those terms that nothing else uses: the return sweep
+    of a sum does not need them."""
+    uses = Counter(name for s in body.statements for name in free_names(s))
+    uses.update(atom for atom in body.result if isinstance(atom, Name))
+    uses.update(wanted)
+    for statement in body.statements:
+        if not _is_sum(statement.exp):
+            continue
+        terms = [s for s in kept if _is_term(s, statement, uses)]
+        if terms:
+            kept = [*[s for s in kept if s not in terms], statement]
+    return kept
+
+
+def _is_term(statement: Stm, sum_: Stm, uses: Counter[Name]) -> bool:
+    """Whether what a statement binds is a term of a sum alone, and so are its own
+    folds, if it has some: the return sweep does not need what these found."""
+    used = free_names(sum_)
+    bound = [parameter.name for parameter in statement.pattern]
+    if sum(uses[name] for name in bound) != 1 or used.isdisjoint(bound):
+        return False
+    if statement.pattern[0].type != sum_.pattern[0].type:
+        return False
+    folds = [f.operator for s in nodes_of(Screma, statement.exp) for f in s.folds]
+    return all(op.operator.name == "add" for op in nodes_of(ScalarOp, *folds))
+
+
+def _is_sum(exp: object) -> bool:
+    """Whether an expression is a map with one result that only adds and subtracts."""
+    if isinstance(exp, ScalarOp):
+        return exp.operator.name in ("add", "sub", "neg") and exp.operator.type.is_float
+    if isinstance(exp, Screma) and exp.is_map and len(exp.function.results) == 1:
+        return all(_is_sum(s.exp) for s in exp.function.body.statements)
+    return False
 
 
 def run_back(build: Builder, backs: Sequence[ReturnSweep], adjoints: Adjoints) -> None:
