@@ -32,7 +32,6 @@ from minifut.ir.sizes import (
     ONE,
     ZERO,
     Extreme,
-    Monomial,
     Quotient,
     Size,
     maximum,
@@ -205,19 +204,12 @@ def upper_bound(size: Size, bounds: LoopBounds) -> Size:
     known = {name: bound for name, bound in inner.items() if bound is not None}
     if len(known) < len(inner):
         raise Unbounded
-    kept = tuple(
-        (monomial, coefficient)
-        for monomial, coefficient in size.terms
-        if coefficient > 0 or known.keys().isdisjoint(_names(monomial))
-    )
-    for monomial, _ in kept:
+    fixed, moving = size.split(known)
+    grown = Size(tuple(term for term in moving.terms if term[1] > 0))
+    for monomial, _ in grown.terms:
         for atom in monomial:
             _check_monotonic(atom, known.keys())
-    return Size(kept).substitute(known)
-
-
-def _names(monomial: Monomial) -> frozenset[Name]:
-    return Size(((monomial, 1),)).names()
+    return (fixed + grown).substitute(known)
 
 
 def _check_monotonic(atom: Any, inner: Collection[Name]) -> None:

@@ -68,20 +68,13 @@ class ChunkedSizes:
     def factors(self, size: Size) -> tuple[Name, Size] | None:
         """The chunked size n and c where the size is n * c; None if none is in it.
         Raises `Undistributable` for any other form."""
-        if self.sizes.keys().isdisjoint(size.names()):
+        name, *others = self.sizes.keys() & size.names() or (None,)
+        if name is None:
             return None
-        found: set[Name] = set()
-        rest = Size.constant(0)
-        for monomial, coefficient in size.terms:
-            inside = [a for a in monomial if isinstance(a, Name) and a in self.sizes]
-            if len(inside) != 1:
-                raise _no_multiple(size)
-            others = tuple(atom for atom in monomial if atom != inside[0])
-            found.add(inside[0])
-            rest = rest + Size(((others, coefficient),))
-        if len(found) != 1 or not self.sizes.keys().isdisjoint(rest.names()):
+        factor, rest = size.divided(Size.of(name))
+        if others or rest.terms or name in factor.names():
             raise _no_multiple(size)
-        return found.pop(), rest
+        return name, factor
 
     def axis(self, type_: Type) -> int | None:
         """The dimension that is in chunks; None if there is none."""

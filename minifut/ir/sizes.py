@@ -15,7 +15,7 @@ would overflow cannot be allocated.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TypeAlias
 
@@ -183,6 +183,27 @@ class Size(WithFindings):
                             found |= operand.names()
         object.__setattr__(self, "found", frozenset(found))
         return self.found
+
+    def split(self, names: Collection[Name]) -> tuple[Size, Size]:
+        """The terms without any of these names, and the others."""
+        terms = ((Size((term,)).names(), term) for term in self.terms)
+        others = Size(tuple(term for own, term in terms if not own.isdisjoint(names)))
+        return self - others, others
+
+    def divided(self, divisor: Size) -> tuple[Size, Size]:
+        """Quotient and remainder by a product, term by term: the remainder has the
+        terms of which it is no factor; all terms if it is a sum."""
+        if len(divisor.terms) != 1:
+            return ZERO, self
+        ((factors, number),) = divisor.terms
+        whole, rest = ZERO, ZERO
+        for monomial, coefficient in self.terms:
+            left = without_factors(monomial, factors)
+            if left is None or coefficient % number:
+                rest = rest + Size(((monomial, coefficient),))
+            else:
+                whole = whole + Size(((left, coefficient // number),))
+        return whole, rest
 
     def substitute(self, mapping: Mapping[Name, Size]) -> Size:
         """Replace names by sizes; the same object if none occurs."""

@@ -112,8 +112,5 @@ def _below(one: tuple[Size, Size], other: tuple[Size, Size]) -> bool:
 
 def factor_of(size: Size, name: Name) -> int | None:
     """The number by which a counter is multiplied in a sum, if that is all there is."""
-    found = [(m, n) for m, n in size.terms if name in Size(((m, n),)).names()]
-    match found:
-        case [((single,), number)] if single == name:
-            return number
-    return None
+    factor, rest = size.divided(Size.of(name))
+    return None if name in rest.names() else factor.as_constant

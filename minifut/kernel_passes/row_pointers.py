@@ -94,10 +94,8 @@ class _Rows:
 
     def row_of(self, size: Size) -> Size | None:
         """The part of an index that is fixed in the loop and differs between copies."""
-        fixed = [term for term in size.terms if self.step not in Size((term,)).names()]
-        row = Size(tuple(fixed))
-        moves = len(fixed) < len(size.terms)
+        row, moving = size.split({self.step})
         names = row.names()
-        if moves and not names.isdisjoint(self.copies):
+        if moving.terms and not names.isdisjoint(self.copies):
             return row if names.isdisjoint(self.changing) else None
         return None

@@ -43,7 +43,6 @@ from minifut.ir.sizes import (
     Size,
     as_size,
     maximum,
-    without_factors,
 )
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
@@ -172,7 +171,7 @@ class _Positions:
         at = Size.of(self.index)
         for block in _divisors({form}, self.index):
             row = at // block
-            rows = _factor(form - row, self.index)
+            rows, _ = (form - row).divided(at)
             if form == row + rows * (at - row * block):
                 equal = ((total, self.points), (total, rows * block))
                 return _Covering(equal, block)
@@ -227,16 +226,6 @@ def _divisors(forms: set[Size], index: Name) -> Iterator[Size]:
             for atom in monomial:
                 if isinstance(atom, Quotient) and atom.dividend == Size.of(index):
                     yield atom.divisor
-
-
-def _factor(form: Size, index: Name) -> Size:
-    """What the index itself is multiplied by."""
-    total = ZERO
-    for monomial, coefficient in form.terms:
-        others = without_factors(monomial, (index,))
-        if others is not None:
-            total = total + Size(((others, coefficient),))
-    return total
 
 
 def _test(build: Builder, covering: _Covering, points: Size) -> Atom:

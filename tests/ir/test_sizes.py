@@ -56,6 +56,15 @@ def test_normal_forms_are_equal(a: Size, b: Size, c: Size) -> None:
     assert minimum(a, b) == minimum(b, a)
 
 
+@given(SIZES, st.sampled_from([N, 2 * N, N * M, N + M]))
+def test_parts_are_all_of_a_size(a: Size, divisor: Size) -> None:
+    fixed, moving = a.split({NAMES[0]})
+    assert fixed + moving == a and NAMES[0] not in fixed.names()
+    assert all(NAMES[0] in Size((term,)).names() for term in moving.terms)
+    whole, rest = a.divided(divisor)
+    assert whole * divisor + rest == a
+
+
 @given(SIZES, VALUES)
 def test_substitution_agrees_with_evaluation(a: Size, values: dict[Name, int]) -> None:
     numbers = {name: Size.constant(number) for name, number in values.items()}

@@ -92,19 +92,10 @@ def _index_variable(work: Work, size: Size) -> Size | None:
 def _at_upper_bound(size: Size, name: Name, bound: Size) -> Size | None:
     """Terms with a negative coefficient get the bound; positive ones get 0 only where
     the variable is alone with a negative term of the same rest, so they stay."""
-    linear = all(monomial.count(name) <= 1 for monomial, _ in size.terms)
-    if not linear:
+    slope, rest = size.divided(Size.of(name))
+    is_linear = all(name not in monomial for monomial, _ in slope.terms)
+    if not is_linear or any(coefficient > 0 for _, coefficient in slope.terms):
         return None
-    slope = Size(
-        tuple(
-            (tuple(a for a in monomial if a != name), coefficient)
-            for monomial, coefficient in size.terms
-            if name in monomial
-        )
-    )
-    if any(coefficient > 0 for _, coefficient in slope.terms):
-        return None
-    rest = Size(tuple(term for term in size.terms if name not in term[0]))
     return rest + slope * bound
 
 

@@ -189,21 +189,5 @@ def _greatest_of(atom: SizeFactor, most: Mapping[Name, int]) -> int | None:
 
 def quotient(size: Size, divisor: Size) -> Size:
     """The quotient, rounded up."""
-    match divisor.terms:
-        case ((monomial, coefficient),):
-            made = [_without(term, monomial, coefficient) for term in size.terms]
-            known = tuple(term for term in made if term is not None)
-            if len(known) == len(made):
-                return Size(known)
-    return ceil_div(size, maximum(ONE, divisor))
-
-
-def _without(
-    term: tuple[Monomial, int],
-    monomial: Monomial,
-    coefficient: int,
-) -> tuple[Monomial, int] | None:
-    """A term divided by another; None if there is a rest."""
-    left = without_factors(term[0], monomial)
-    count, rest = divmod(term[1], coefficient)
-    return None if left is None or rest else (left, count)
+    whole, rest = size.divided(divisor)
+    return ceil_div(size, maximum(ONE, divisor)) if rest.terms else whole

@@ -70,17 +70,9 @@ def _of_size(
     """Only sums of products in which at most one factor varies."""
     base: kc.Expression | None = None
     step = NOTHING
-    uniform = Size(())
-    for monomial, coefficient in size.terms:
-        moving = [
-            atom
-            for atom in monomial
-            if not Size(terms=(((atom,), 1),)).names().isdisjoint(varying)
-        ]
-        if not moving:
-            uniform = uniform + Size(((monomial, coefficient),))
-            continue
-        (atom, *others) = moving
+    uniform, changing = size.split(varying)
+    for monomial, coefficient in changing.terms:
+        (atom, *others) = [a for a in monomial if Size.of(a).names() & varying]
         if others or not isinstance(atom, Name) or atom not in known:
             return None
         rest = tuple(other for other in monomial if other is not atom)
@@ -134,19 +126,14 @@ def size_in_lane(
 
 def is_steady(size: Size, varying: Collection[Name]) -> bool:
     """Whether a size grows by nothing or one where the names grow by one."""
-    moving = [
-        (monomial, coefficient)
-        for monomial, coefficient in size.terms
-        if not Size(((monomial, coefficient),)).names().isdisjoint(varying)
-    ]
-    if not moving:
-        return True
-    (monomial, coefficient), *others = moving
-    if others or coefficient != 1 or len(monomial) != 1:
-        return False
-    if isinstance(monomial[0], Extreme):
-        return all(is_steady(operand, varying) for operand in monomial[0].operands)
-    return monomial[0] in varying
+    match size.split(varying)[1].terms:
+        case ():
+            return True
+        case (((Extreme(operands, _),), 1),):
+            return all(is_steady(operand, varying) for operand in operands)
+        case (((atom,), 1),):
+            return atom in varying
+    return False
 
 
 def number_of(step: kc.Operand) -> int | None:

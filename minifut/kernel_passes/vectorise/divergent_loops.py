@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
-from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -120,12 +119,8 @@ def _follows(exp: kc.Expression, following: Collection[Name]) -> bool:
         case kc.Operation(operator, (operand,), _) if operator.name == "convert":
             return _follows(operand, following)
         case kc.SizeValue(size, _):
-            moving = [
-                (monomial, coefficient)
-                for monomial, coefficient in size.terms
-                if Size(((monomial, coefficient),)).names() & {*following}
-            ]
-            return len(moving) == 1 and len(moving[0][0]) == 1 == moving[0][1]
+            _, moving = size.split(following)
+            return [(len(m), number) for m, number in moving.terms] == [(1, 1)]
     match kc.infix(exp):
         case ("+", left, right):
             return _one_follows(left, right, following)

@@ -192,12 +192,8 @@ class _Sharing:
 
     def is_affine(self, size: Size, varying: frozenset[Name]) -> bool:
         """Whether a size is a multiple of the index and what points share."""
-        for monomial, _ in size.terms:
-            factors = [Size.of(factor) for factor in monomial]
-            moving = [f for f in factors if not f.names().isdisjoint(varying)]
-            if moving and moving != [Size.of(self.index.name)]:
-                return False
-        return True
+        factor, rest = size.divided(Size.of(self.index.name))
+        return varying.isdisjoint(factor.names() | rest.names())
 
     def counted(self, loop: kc.For) -> kc.For:
         """The loop, from the start on that it adds to its variable."""

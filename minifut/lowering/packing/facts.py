@@ -26,7 +26,6 @@ from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.traverse import atom_size, own_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
-from minifut.lowering.packing.packed_arrays import divide_size
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
 from minifut.rewrite.rule import Decline
@@ -179,7 +178,7 @@ def _suiting(
             continue
         size = definitions.get(part, Size.of(part))
         varies |= index in size.names()
-        if divide_size(size, width)[1] == Size.of(index):
+        if size.divided(width)[1] == Size.of(index):
             found.append(PackingLayout(dimension, width))
     return tuple(found) if varies else (PackingLayout(),)
 

@@ -8,15 +8,7 @@ as[y * ry + i, k]     in place: a[clamp(row + y * ry + i), first + k]
 from __future__ import annotations
 
 from minifut.ir.node import immutable
-from minifut.ir.sizes import (
-    ZERO,
-    Monomial,
-    Size,
-    maximum,
-    minimum,
-    product,
-    without_factors,
-)
+from minifut.ir.sizes import ZERO, Size, maximum, minimum, product
 from minifut.lowering.index_functions import Array, row_major_strides
 
 
@@ -33,7 +25,7 @@ class PanelArray(Array):
         return self.panel_view.position(self._panel_indices(indices))
 
     def _panel_indices(self, indices: tuple[Size, ...]) -> tuple[Size, ...]:
-        panel, within = divide_size(indices[self.dimension], self.width)
+        panel, within = indices[self.dimension].divided(self.width)
         d = self.dimension
         return (*indices[:d], panel, *indices[d + 1 :], within)
 
@@ -51,32 +43,8 @@ class PanelArray(Array):
 
 
 def _panel_count(size: Size, width: Size) -> Size:
-    whole, rest = divide_size(size, width)
+    whole, rest = size.divided(width)
     return whole + (rest + width - 1) // width if rest.terms else whole
-
-
-def divide_size(index: Size, width: Size) -> tuple[Size, Size]:
-    """Quotient and remainder of an index by a width, term by term: the remainder has
-    the terms without the width as a factor."""
-    if len(width.terms) != 1:
-        return Size(()), index
-    monomial, coefficient = width.terms[0]
-    whole: list[tuple[Monomial, int]] = []
-    rest: list[tuple[Monomial, int]] = []
-    for term, factor in index.terms:
-        left = without_factors(term, monomial)
-        if left is None or factor % coefficient:
-            rest.append((term, factor))
-        else:
-            whole.append((left, factor // coefficient))
-    return _sum(whole), _sum(rest)
-
-
-def _sum(terms: list[tuple[Monomial, int]]) -> Size:
-    total = Size(())
-    for monomial, coefficient in terms:
-        total = total + Size(((monomial, coefficient),))
-    return total
 
 
 @immutable

@@ -63,7 +63,7 @@ class Places:
         size = self.expanded(atom_size(place))
         if not self.unknown.isdisjoint(size.names()):
             return None
-        shared, own = self._apart(size)
+        shared, own = size.split(self.bounds)
         clamps = [m for m, _ in own.terms if any(isinstance(a, Extreme) for a in m)]
         if not clamps:
             apart = _common_factor(own)
@@ -88,7 +88,7 @@ class Places:
         fixed = [o for o in clamp.operands if self._is_shared(o)]
         if len(moving) != 1 or not self._is_shared(factor):
             return None
-        start, own = self._apart(moving[0])
+        start, own = moving[0].split(self.bounds)
         length = self._length(own)
         if length is None or any(
             isinstance(a, Extreme) for m, _ in own.terms for a in m
@@ -98,17 +98,6 @@ class Places:
 
     def _is_shared(self, size: Size) -> bool:
         return self.bounds.keys().isdisjoint(size.names())
-
-    def _apart(self, size: Size) -> tuple[Size, Size]:
-        """The part that is the same for the group, and the part that is not."""
-        shared, own = ZERO, ZERO
-        for monomial, coefficient in size.terms:
-            term = Size(((monomial, coefficient),))
-            if self._is_shared(term):
-                shared = shared + term
-            else:
-                own = own + term
-        return shared, own
 
     def _length(self, own: Size) -> Size | None:
         """One more than the greatest value."""
