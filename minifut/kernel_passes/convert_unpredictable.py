@@ -29,8 +29,8 @@ from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.if_convert import if_convert
-from minifut.kernel_passes.loaded_values import LoadedValues
 from minifut.kernel_passes.vectorise.context import MASKS
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
@@ -100,13 +100,13 @@ def convert_data_dependent_branches(
     if not isinstance(loop, kc.For) or kc.Branch not in classes_in(loop.body):
         return None
     body = loop.body.statements
-    loaded = LoadedValues(loop.body)
+    loaded = find_loaded(body)
     declared = [n.variable for n in nodes_of(kc.Declare, loop.body)]
     own = {v.name for v in declared if isinstance(v, kc.Variable)}
     converted = if_convert(
         context.k,
         body,
-        lambda branch: _is_cheap(branch, own) and loaded.reach(branch.condition),
+        lambda branch: _is_cheap(branch, own) and varies(branch.condition, loaded),
     )
     made = replace(loop, body=replace(loop.body, statements=tuple(converted)))
     if made is loop:

@@ -15,7 +15,7 @@ from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
-from minifut.kernel_passes.loaded_values import LoadedValues
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.rewrite.rule import Declined, rule
 
 GATHERED = 32
@@ -60,7 +60,7 @@ def keep_loop_scalar(
     ]
     if not narrow:
         return None
-    loaded = LoadedValues(loop.body)
-    if not any(loaded.reach(load.index) for load in narrow):
+    loaded = find_loaded(loop.body.statements)
+    if not any(varies(load.index, loaded) for load in narrow):
         return Declined("bytes are read by position alone")
     return (replace(loop, parallel=False, scalar=True),)

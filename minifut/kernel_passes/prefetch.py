@@ -30,7 +30,7 @@ from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.index_ranges import NOTHING, as_size
-from minifut.kernel_passes.loaded_values import LoadedValues
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Remark, rule
 
@@ -130,6 +130,6 @@ def has_indirect_access(body: kc.Block) -> bool:
     """Whether a load or store has a data-dependent address."""
     if kc.Load not in classes_in(body):
         return False
-    loaded = LoadedValues(body, by_branches=False)
+    loaded = find_loaded(body.statements, by_branches=False)
     accesses = nodes_of(kc.Load | kc.Store, body)
-    return any(loaded.reach(access.index) for access in accesses)
+    return any(varies(access.index, loaded) for access in accesses)

@@ -11,7 +11,7 @@ itself, whose names may be among those that vary.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
@@ -25,16 +25,35 @@ def find_varying(
 ) -> frozenset[Name]:
     """The names of all varying variables; `given` are those from outside. With
     `by_branches`, what only some points assign varies."""
+    varying = _reached(statements, {*given, kc.Register}, by_branches)
+    return frozenset(name for name in varying if isinstance(name, Name))
+
+
+def find_loaded(
+    statements: Sequence[kc.Statement], by_branches: bool = True
+) -> Set[object]:
+    """What depends on loads or registers of tiles: what `varies` with it does. With
+    `by_branches`, what is assigned where a loaded condition holds is among it.
+
+        long at = is[i];                  at depends on a load,
+        float x = xs[i * m + at];         so this load has a data-dependent address
+    """
+    return _reached(statements, {kc.Load, kc.Register}, by_branches)
+
+
+def _reached(
+    statements: Sequence[kc.Statement], found: set[object], by_branches: bool
+) -> set[object]:
+    """What depends on something, and that itself."""
     flows: defaultdict[object, list[object]] = defaultdict(list)
     _add_flows(statements, flows, by_branches, ())
-    varying: set[object] = {*given, kc.Register}
-    waiting = list(varying)
+    waiting = list(found)
     while waiting:
         for target in flows.get(waiting.pop(), ()):
-            if target not in varying:
-                varying.add(target)
+            if target not in found:
+                found.add(target)
                 waiting.append(target)
-    return frozenset(name for name in varying if isinstance(name, Name))
+    return found
 
 
 def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
@@ -43,8 +62,8 @@ def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
 
 
 def _sources_of(exp: kc.Expression) -> Iterator[object]:
-    """The names that the value of an expression depends on, and the class of registers
-    if it has some."""
+    """The names that the value of an expression depends on, and the classes of loads
+    and registers if it has some."""
     for node in walk(exp):
         match node:
             case kc.Register():
@@ -52,6 +71,7 @@ def _sources_of(exp: kc.Expression) -> Iterator[object]:
             case kc.Variable(name, _):
                 yield name
             case kc.Load(memory):
+                yield kc.Load
                 yield memory.name
             case kc.SizeValue(size):
                 yield from size.names()
