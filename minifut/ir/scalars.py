@@ -28,7 +28,15 @@ from functools import cache
 
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import TABLE, Identities, Number, OperatorCost, Row
+from minifut.ir.sizes import Size
 from minifut.ir.types import BOOL, I32, SCALARS, U16, U32, U64, ScalarType
+
+OF_POLYNOMIALS: dict[str, Callable[[Size, Size], Size]] = {
+    "add": python.add,
+    "sub": python.sub,
+    "mul": python.mul,
+}
+"""operators of integers that give polynomials of polynomials, where nothing wraps"""
 
 
 @immutable

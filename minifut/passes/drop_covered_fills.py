@@ -35,6 +35,7 @@ from minifut.ir.core import (
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
+from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import (
     ONE,
@@ -204,12 +205,8 @@ class _Positions:
         if a is None or b is None:
             return None
         match name:
-            case "add":
-                made = a + b
-            case "sub":
-                made = a - b
-            case "mul":
-                made = a * b
+            case "add" | "sub" | "mul":
+                made = OF_POLYNOMIALS[name](a, b)
             case _ if name in QUOTIENTS and a == Size.of(self.index):
                 made = a // b
             case _ if name in RESTS and a == Size.of(self.index):

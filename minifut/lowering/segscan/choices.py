@@ -28,6 +28,7 @@ from minifut.ir.core import (
 )
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
+from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
@@ -250,12 +251,8 @@ class AtPoint:
     def polynomial(self, exp: ScalarOp, values: list[Size]) -> Size:
         operator = exp.operator
         match operator.name, values:
-            case "add", (a, b):
-                made = a + b
-            case "sub", (a, b):
-                made = a - b
-            case "mul", (a, b):
-                made = a * b
+            case "add" | "sub" | "mul" as name, (a, b):
+                made = OF_POLYNOMIALS[name](a, b)
             case "convert", (a,):
                 made = a
             case _:

@@ -8,7 +8,7 @@ from typing import Any
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Stm
-from minifut.ir.scalars import operator
+from minifut.ir.scalars import OF_POLYNOMIALS, operator
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
@@ -27,14 +27,10 @@ def _same(k: KernelBuilder, stm: Stm, exp: Any) -> None:
 def _scalar_op(k: KernelBuilder, stm: Stm, exp: core.ScalarOp) -> None:
     operands = tuple(k.scalar(a) for a in exp.operands)
     op = exp.operator
-    if op.result == I64 and op.name in ("add", "sub", "mul") and len(operands) == 2:
+    if op.result == I64 and op.name in OF_POLYNOMIALS:
         left, right = (k.host_size(operand) for operand in operands)
         if left is not None and right is not None:
-            size = (
-                left + right if op.name == "add"
-                else left - right if op.name == "sub"
-                else left * right
-            )  # fmt: skip
+            size = OF_POLYNOMIALS[op.name](left, right)
             k.bind(stm.pattern[0].name, k.size_value(size))
             return
     k.define(stm.pattern[0], kc.Operation(op, operands, kc.VectorType(op.result)))

@@ -19,6 +19,7 @@ from math import gcd
 from minifut.ir.core import Atom, Copy, ForLoop, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import GetParameter, SegMap, SegSpace
 from minifut.ir.node import immutable, mutable
+from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.sizes import ONE, ZERO, Extreme, Size
 from minifut.ir.traverse import atom_size, walk
 from minifut.ir.types import I64
@@ -143,15 +144,10 @@ def _meaning(exp: object) -> Size | None:
             return size
         case Copy(atom) if isinstance(atom, Name) or atom.type == I64:
             return atom_size(atom)
-        case ScalarOp(operator, (left, right)) if operator.type == I64:
-            a, b = atom_size(left), atom_size(right)
-            match operator.name:
-                case "add":
-                    return a + b
-                case "sub":
-                    return a - b
-                case "mul":
-                    return a * b
+        case ScalarOp(operator, (left, right)) if (
+            operator.type == I64 and operator.name in OF_POLYNOMIALS
+        ):
+            return OF_POLYNOMIALS[operator.name](atom_size(left), atom_size(right))
     return None
 
 
