@@ -45,11 +45,8 @@ def keep_loop_scalar(
             ys[i] = table[xs[i]];
         }
     declines: bytes are read by position alone
-        given (const uchar *table, const uchar *xs, uchar *ys, long n)
-        PARALLEL
-        for (long i = 0; i < n; i++) {
-            ys[i] = table[i];
-        }
+        like before, with
+        table[xs[i]] => table[i]
     """
     if not isinstance(loop, kc.For) or not loop.parallel or has_loops(loop.body):
         return None

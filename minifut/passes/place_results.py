@@ -55,10 +55,8 @@ def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
         }
         return e
     declines: the result is needed elsewhere
-        given (n: i64, c: bool, a: [n]i32, b: [n]i32, d: [2 * n]i32)
-        let x: [n]i32 = if c then {a} else {b}
-        let e: [2 * n]i32 = d with [0i64 :+ n by 1i64] = x
-        return e, x
+        like before, with
+        return e => return e, x
     declines: the result is the array that is updated
         given (n: i64, c: bool, a: [n]i32, b: [n]i32)
         let x: [n]i32 = if c then {a} else {b}

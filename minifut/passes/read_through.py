@@ -144,16 +144,11 @@ def take_positions(statement: Stm, context: MoveContext) -> Outcome:
     r"""Give a SOAC the positions of elements of a move in place of the elements.
 
     before:
-        given (n: i64, xs: [n]f32)
-        let last: i64 = sub_i64(n, 1i64)
-        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
-          let k: i64 = sub_i64(last, j)
-          let x: f32 = xs[k]
-          return x
-        })
-        let zs: [n]f32 = map(n, (ys), \(y: f32) -> (f32) {add_f32(y, 1f32)})
-        return ys, zs
+        like before of read_element_of_move, with
+        [n]f32, i: i64 => [n]f32
+        let y: f32 = ys[i]
+        => let zs: [n]f32 = map(n, (ys), \(y: f32) -> (f32) {add_f32(y, 1f32)})
+        return y => return ys, zs
     after:
         let last: i64 = sub_i64(n, 1i64)
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)

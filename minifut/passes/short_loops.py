@@ -70,11 +70,8 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
           return zs with [j] = z
         }
     after:
-        #[unroll] let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
-          let j: i64 = add_i64(i, 1i64)
-          let z: i32 = zs[i]
-          return zs with [j] = z
-        }
+        like before, with
+        let ys => #[unroll] let ys
     declines: an element is at a place that depends on data, or the rounds do
         given (k: i64, xs: [3]i32)
         let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
@@ -89,11 +86,8 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
           return and_i32(z, mask)
         }
     after:
-        let masks: [2]i32 = [12i32, 10i32]: i32
-        #[unroll] let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {
-          let mask: i32 = masks[i]
-          return and_i32(z, mask)
-        }
+        like before, with
+        let y => #[unroll] let y
     declines: no small array is passed on
         given (x: i32)
         let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}

@@ -95,10 +95,7 @@ def load_backwards(
         *(__global loose_float4 *)(ys + t) = REVERSE_4X32((*(__global const
         loose_float4 *)(xs + ((((2L * n) - t) + 8L) - 3L))));
     declines: lanes read every 2nd element of xs
-        given (const float *xs, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[2 * j];
-        }
+        like declines of load_vector
     """
     if not isinstance(load, kc.Load):
         return None
@@ -209,14 +206,8 @@ def gather_masked(
     """Load elements at any indices for the active lanes as a vector.
 
     before:
-        given (const float *xs, float *ys, long n, long t)
-        for (long j = t; j < t + 4; j++) {
-            float x = 0.0f;
-            if (j < n) {
-                x = xs[5 * j];
-            }
-            ys[j] = x;
-        }
+        like before of load_masked, with
+        x = xs[j]; => x = xs[5 * j];
     after:
         float4 x = ((float4)(0.0f));
         int4 truth = ((int4)(0, 1, 2, 3)) < ((int4)((n < t) ? (-1) : (((((ulong)n) -
@@ -265,10 +256,7 @@ def gather_at_data(
         as_float4(minifut_gather_masked_4x32((__global const int *)xs, i * i,
         ((int4)((-1)))));
     declines: indices are no data, or elements have no masked accesses
-        given (const float *xs, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[5 * j];
-        }
+        like declines of gather_masked
     declines: rounds read one element after the other of a row of each lane
         given (const float *xs, const int *is, float *ys, long t)
         for (long j = t; j < t + 4; j++) {
@@ -302,10 +290,7 @@ def gather(
     """Load the element of each lane, of the active ones if there is a mask.
 
     before:
-        given (const float *xs, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[5 * j];
-        }
+        like declines of gather_masked
     after:
         *(__global loose_float4 *)(ys + t) = ((float4)(xs[(5L * t) + (5L * 0L)],
         xs[(5L * t) + 5L], xs[(5L * t) + (5L * 2L)], xs[(5L * t) + (5L * 3L)]));

@@ -85,12 +85,8 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         total = right.s3;
         start = whole;
     declines: the operator does not commute
-        given (const int *xs, long n)
-        fold (int total = 0)
-        for (long i = 0; i < n; i++) {
-            right = xs[i];
-            right = right;
-        }
+        like before of distribute_fold_in_blocks, with
+        right == 0 ? left : right; => right;
     """
     if not fold.commutes:
         return Declined("the operator does not commute")
@@ -341,10 +337,8 @@ def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         *(__global loose_float4 *)(ys + t) = ((float4)(a)) * (*(__global const
             loose_float4 *)(xs + t));
     declines: there are not as many points as lanes
-        given (const float *xs, float *ys, float a, long t)
-        for (long j = t; j < t + 3; j++) {
-            ys[j] = a * xs[j];
-        }
+        like before, with
+        t + 4 => t + 3
     """
     if not isinstance(loop, kc.For):
         return None

@@ -176,11 +176,8 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
             s = max_f32(s, xs[3 * i]);
         }
     declines: a round reads what others collect
-        given (const float *xs, long n)
-        float s = 1.0f;
-        for (long i = 0; i < n; i++) {
-            s = max_f32(s, xs[i] - s);
-        }
+        like declines, with
+        xs[3 * i] => xs[i] - s
     declines: rounds are not counted by a long
         given (const float *xs, int n)
         float s = 1.0f;

@@ -88,14 +88,9 @@ def share_rounds(
             ys[i] = y;
         }
     declines: no loop has bounds that differ by known numbers
-        given (const float *xs, const long *ms, float *ys, long t)
-        for (long i = t; i < t + 4; i++) {
-            float y = 0.0f;
-            for (long j = 0; j < ms[i]; j++) {
-                y = y + xs[i - j];
-            }
-            ys[i] = y;
-        }
+        like before, with
+        float *ys, long m => const long *ms, float *ys
+        min_i64(i, m) => ms[i]
     """
     if not isinstance(block, kc.For) or block.rounds is None:
         return None

@@ -72,10 +72,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         *(__global loose_float4 *)(ys + ((((2L * n) - t) + 8L) - 3L)) =
         REVERSE_4X32((*(__global const loose_float4 *)(xs + t)));
     declines: lanes write every 3rd element of ys
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[3 * j] = xs[j];
-        }
+        like declines of store_vector
     """
     if not isinstance(store, kc.Store):
         return None
@@ -175,10 +172,7 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
     before:
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[2 * j] = xs[j];
-        }
+        like declines of store_run
     after:
         int4 value = (*(__global const loose_int4 *)(xs + t));
         ys[(2L * t) + (2L * 0L)] = value.s0;

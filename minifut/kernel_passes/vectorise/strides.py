@@ -49,10 +49,7 @@ def load_strided(
         loose_float4 *)(xs + ((2L * t) + 1L))), (*(__global const loose_float4 *)(xs +
         (((2L * t) + 1L) + 3L))));
     declines: no lanes read every 2nd or 3rd element
-        given (const float *xs, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[j] = xs[5 * j];
-        }
+        like declines of gather_masked
     declines: the read of xs is masked
         like before of load_masked, with
         x = xs[j]; => x = xs[2 * j];

@@ -60,11 +60,7 @@ def exchange_by_shuffles(
     """Let the lanes of a task exchange values by shuffles on devices that have them.
 
     before:
-        given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          return returns x
-        }
+        like before of distribute_cyclically
     after:
         $if ((SUBGROUP > 1) and (((WORK_ITEMS & (WORK_ITEMS - 1)) == 0) and
         ..

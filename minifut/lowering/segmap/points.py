@@ -217,17 +217,10 @@ def overwrite_last_use(bound: Param, host: HostBuilder) -> Array | Declined | No
         ..
                     xs[i] = b;
     declines: it does not lie in memory as the result does
-        given (n: i64)
-        let xs: [n + 1]i64 = segmap grid (i < n + 1) -> (i64) {
-          let r: i64 = size(i + 3)
-          return returns r
-        }
-        let rest: [n]i64 = xs[1i64 :+ n by 1i64]
-        let ys: [n]i64 = segmap grid (j < n) -> (i64) {
-          let a: i64 = rest[j]
-          let b: i64 = mul_i64(a, a)
-          return returns b
-        }
+        like before, with
+        xs: [n]i64 = segmap grid (i < n) => xs: [n + 1]i64 = segmap grid (i < n + 1)
+        let ys => let rest: [n]i64 = xs[1i64 :+ n by 1i64] let ys
+        a: i64 = xs[j] => a: i64 = rest[j]
     """
     array = host.facts.in_place.overwritten.get(bound.name)
     if array is None:

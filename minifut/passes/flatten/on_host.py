@@ -47,12 +47,8 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
     r"""By the attribute `sequential_outer`, the host loops over a SOAC's elements.
 
     before:
-        given (n: i64, m: i64, xss: [n][m]i32)
-        #[sequential_outer] let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
-          let sum: i32 = redomap(m, (xs),
-            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          return sum
-        })
+        like before of choose_versions, with
+        let sums => #[sequential_outer] let sums
     after:
         let start: [n]i32 = scratch(i32, [n])
         #[map] let sums: [n]i32 = loop (done: [n]i32 = start) for i: i64 < n do {

@@ -28,12 +28,9 @@ def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
     r"""Rearrange the whole array instead of its rows.
 
     before:
-        given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
-        let rs: [n][k][m]i32 = segmap grid (i < n) -> ([k][m]i32) {
-          let xss: [m][k]i32 = xsss[i]
-          let r: [k][m]i32 = rearrange((1, 0), xss)
-          return returns r
-        }
+        like before of distribute_reshape, with
+        [m * k]i32 => [k][m]i32
+        reshape([m * k], xss) => rearrange((1, 0), xss)
     after:
         let rs: [n][k][m]i32 = rearrange((0, 2, 1), xsss)
     declines: computed at each point

@@ -100,12 +100,8 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let both: bool = and_bool(natural, zero)
         let () = assert(both, ["outside"], [])
     after:
-        let k: i64 = max_i64(0i64, i)
-        let natural: bool = le_i64(0i64, k)
-        let none: i64 = xor_i64(i, i)
-        let zero: bool = eq_i64(none, 0i64)
-        let both: bool = and_bool(natural, zero)
-        let () = assert(zero, ["outside"], [])
+        like before, with
+        assert(both => assert(zero
     before:
         given (i: i64)
         let j: i64 = xor_i64(i, i)

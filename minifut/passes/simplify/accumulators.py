@@ -98,11 +98,8 @@ def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
           return update_acc(b, (1i64), (2i32))
         })
     declines: no update leaves things as they are
-        given (n: i64, xs: [n]i32)
-        let as: [n]i32 = with_acc((acc([n], (xs))),
-          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            return update_acc(a, (0i64), (0i32))
-          })
+        like declines of drop_untouched_accumulators, with
+        (1i32) => (0i32)
     """
     exp = statement.exp_of(WithAcc)
     neutral = {

@@ -65,21 +65,12 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
           return returns s
         }
     after:
-        let t: i64 = get_parameter("main.map_redomap.block_columns" "tile_side"
-          ("cpu" = 8, "gpu" = 256) bounds 1 1024)
-        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
-          ("cpu" = 4, "gpu" = 16) bounds 1 4096)
-        let deep: i64 = size(min(d, m))
-        let tile_1: [d][t]f32 =
-          collective_copy a[0i64 :+ d by 1i64, t :+ t by 1i64]
-        let us: [t][t]f32 = segmap thread (y < t, x < t) -> (f32) {
-          #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < deep do {
-            let j: i64 = size(min(t + x, n - 1))
-            let e: f32 = tile_1[l, x]
-            return add_f32(u, e)
-          }
-          return returns s
-        }
+        like before, with
+        let us
+        => let tile_1: [d][t]f32 =
+        =>   collective_copy a[0i64 :+ d by 1i64, t :+ t by 1i64]
+        => let us
+        a[l, j] => tile_1[l, x]
     declines: a is read by each point at places of its own
         given (n: i64, a: [n]f32)
         let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"

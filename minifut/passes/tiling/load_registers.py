@@ -48,24 +48,15 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
           return ws
         }
     after:
-        let own: [4]f32 = segmap register (j_1 < 4) -> (f32) {
-          let i_1: i64 = size(min(j_1, n - 1))
-          let x_1: f32 = xs[i_1]
-          return returns x_1
-        }
-        #[reduction] let ss: [4]f32 = loop (vs: [4]f32 = us) for l: i64 < d do {
-          let ws: [4]f32 = segmap register (j < 4) -> (f32) {
-            let i: i64 = size(min(j, n - 1))
-            let x: f32 = own[j]
-            let k: i64 = size(min(l, n - 1))
-            let y: f32 = ys[k]
-            let z: f32 = mul_f32(x, y)
-            let v: f32 = vs[j]
-            let w: f32 = add_f32(v, z)
-            return returns w
-          }
-          return ws
-        }
+        like before, with
+        #[reduction]
+        => let own: [4]f32 = segmap register (j_1 < 4) -> (f32) {
+        =>   let i_1: i64 = size(min(j_1, n - 1))
+        =>   let x_1: f32 = xs[i_1]
+        =>   return returns x_1
+        => }
+        => #[reduction]
+        let x: f32 = xs[i] => let x: f32 = own[j]
     declines: all that is read differs from step to step
         given (n: i64, d: i64, ys: [n]f32, us: [4]f32)
         #[reduction] let ss: [4]f32 = loop (vs: [4]f32 = us) for l: i64 < d do {

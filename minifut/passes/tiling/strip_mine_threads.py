@@ -68,11 +68,7 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
             return regtile tile_1 of (n by t by r)
           }
     declines: the group does not return tiles
-        given (n: i64, xs: [n]f32)
-        #[tile(main.map, 0)] let ys: [n]f32 = segmap group (i < n) -> (f32) {
-          let x: f32 = xs[i]
-          return returns x
-        }
+        like declines of strip_mine_grid
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
     if not isinstance(kernel, SegMap) or kernel.level != GROUP or mark is None:

@@ -160,10 +160,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     there are zeros, at most the only zero gets something.
 
     before:
-        given (n: i64, xs: [n]f64)
-        let reduced: f64 = redomap(n, (xs),
-          reduce commutative(mul_f64, (1.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before of jvp_screma
     after:
         let (product: f64, zeros: i64) = redomap(n, (xs),
           reduce commutative(\(x: f64, x_1: i64, x_2: f64, x_3: i64) -> (f64, i64) {

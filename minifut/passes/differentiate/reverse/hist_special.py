@@ -203,11 +203,7 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Products: each value gets the product of the others in its bin.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], 1.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (1.0f64), mul_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of jvp_hist
     after:
         let x: [4]f64 = replicate([4], 1.0f64)
         let x_1: [4]i64 = replicate([4], 0i64)

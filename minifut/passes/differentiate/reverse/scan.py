@@ -77,10 +77,8 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     r"""Any associative operator on scalars; see the module.
 
     before:
-        given (n: i64, xs: [n]f64)
-        let scanned: [n]f64 = scanomap(n, (xs),
-          scan(mul_f64, (1.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before of vjp_scan_add, with
+        scan(add_f64, (0.0f64)) => scan(mul_f64, (1.0f64))
     after:
         let scanned: [n]f64 = scanomap(n, (xs), scan(mul_f64, (1.0f64)),
           \(x: f64) -> (f64) {x})
