@@ -25,6 +25,7 @@ from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.groups.gpu_hist import lower_seghist
 from minifut.lowering.groups.gpu_reductions import lower_segred, lower_segscan
 from minifut.lowering.index_functions import Array
+from minifut.lowering.packing.facts import CopyRegion, copy_region
 from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import LoweredValue, NotInKernel
@@ -166,47 +167,30 @@ def _literal(k: GroupBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     k.bind(stm.pattern[0].name, made)
 
 
-ClampedRange = tuple[Size, Size, Size, Size]
-"""start, length, stride and the size of the array there"""
-
-
 def _collective_copy(k: GroupBuilder, stm: Stm, exp: kernels.CollectiveCopy) -> None:
     """Positions beyond the edges are clamped; a tile that is inside needs none."""
-    source = k.array(exp.array)
-    parts: list[ClampedRange] = []
-    kept: list[int] = []
-    for dimension, size in enumerate(source.shape):
-        part = exp.slice[dimension] if dimension < len(exp.slice) else None
-        if part is None:
-            parts.append((ZERO, size, ONE, size))
-            kept.append(dimension)
-        elif isinstance(part, core.DimSlice):
-            start, stride = k.index(part.start), k.index(part.stride)
-            parts.append((start, k.resolve(part.length), stride, size))
-            kept.append(dimension)
-        else:
-            parts.append((k.index(part), ONE, ONE, size))
-    bound = stm.pattern[0]
-    if not kept:
+    source, bound = k.array(exp.array), stm.pattern[0]
+    region = copy_region(bound, exp, source, k.index, k.resolve)
+    if not region.kept:
         with k.access_region():
             zero = kc.Literal(0, kc.VectorType(element_of(bound.type)))
             found = k.declare(bound.name.base, zero)
-            _load_clamped(k, source, parts, (), kept, found)
+            _load_clamped(k, region, (), found)
         k.bind(bound.name, found)
         return
     made = _memory_of_copy(k, bound)
-    order = _coalesced(source, parts, kept)
+    order = _coalesced(region)
     shape = tuple(made.shape[d] for d in order)
-    inside = _inside(k, parts)
+    inside = _inside(k, region)
     with k.thread_region():
         with k.branch(inside), k.points(shape) as at:
             where = _unordered(k, at, order)
-            k.write(made, where, k.read(source, _positions(parts, where, kept)))
+            k.write(made, where, k.read(source, _positions(region, where)))
         with k.otherwise(), k.points(shape) as at:
             where = _unordered(k, at, order)
             zero = kc.Literal(0, kc.VectorType(made.memory.element))
             found = k.declare("found", zero)
-            _load_clamped(k, source, parts, where, kept, found)
+            _load_clamped(k, region, where, found)
             k.write(made, where, found)
     k.bind(bound.name, made)
 
@@ -220,11 +204,11 @@ def _memory_of_copy(k: GroupBuilder, bound: Param) -> Array:
     return k.transposed_copy(element, shape, innermost, bound.name.base)
 
 
-def _coalesced(source: Array, parts: list[ClampedRange], kept: list[int]) -> list[int]:
+def _coalesced(region: CopyRegion) -> list[int]:
     """The dimensions of the copy, last the one whose elements are neighbours in the
     array, so that neighbouring threads take them."""
-    order = list(range(len(kept)))
-    steps = [source.strides[d] * parts[d][2] for d in kept]
+    order = list(range(len(region.kept)))
+    steps = [region.source.strides[d] * region.ranges[d].step for d in region.kept]
     if steps[-1] != ONE and ONE in steps:
         nearest = len(steps) - 1 - steps[::-1].index(ONE)
         order.remove(nearest)
@@ -239,44 +223,38 @@ def _unordered(
     return tuple(places[d] for d in range(len(order)))
 
 
-def _positions(
-    parts: list[ClampedRange], where: tuple[Size, ...], kept: list[int]
-) -> tuple[Size, ...]:
+def _positions(region: CopyRegion, where: tuple[Size, ...]) -> tuple[Size, ...]:
     """The indices of the array for those of the copy."""
-    found = [start for start, _, _, _ in parts]
-    for dimension, index in zip(kept, where, strict=True):
-        found[dimension] = found[dimension] + index * parts[dimension][2]
+    found = [dim.start for dim in region.ranges]
+    for dimension, index in zip(region.kept, where, strict=True):
+        found[dimension] = found[dimension] + index * region.ranges[dimension].step
     return tuple(found)
 
 
-def _inside(k: GroupBuilder, parts: list[ClampedRange]) -> kc.Expression:
+def _inside(k: GroupBuilder, region: CopyRegion) -> kc.Expression:
     """Whether nothing is beyond an edge."""
     tests: list[kc.Expression] = []
-    for start, length, stride, size in parts:
-        if (start, length, stride) == (ZERO, size, ONE):
+    for dim in region.ranges:
+        length = ONE if dim.length is None else dim.length
+        if (dim.start, length, dim.step) == (ZERO, dim.extent, ONE):
             continue
-        first, last = start, start + (length - 1) * stride
-        for end in dict.fromkeys((first, last)):
+        last = dim.start + (length - 1) * dim.step
+        for end in dict.fromkeys((dim.start, last)):
             at = k.declare("end", k.size_value(end))
-            tests.append(kc.all_of((at >= 0, at < k.size_value(size))))
+            tests.append(kc.all_of((at >= 0, at < k.size_value(dim.extent))))
     return k.declare("inside", kc.all_of(tests))
 
 
 def _load_clamped(
-    k: GroupBuilder,
-    source: Array,
-    parts: list[ClampedRange],
-    where: tuple[Size, ...],
-    kept: list[int],
-    found: kc.Variable,
+    k: GroupBuilder, region: CopyRegion, where: tuple[Size, ...], found: kc.Variable
 ) -> None:
     """`found` becomes the element nearest to a position; it stays if there is none."""
+    source = region.source
     total = k.declare("elements", k.size_value(product(source.shape)))
     with k.branch(total > 0):
         nearest = []
-        for position, size in zip(
-            _positions(parts, where, kept), source.shape, strict=True
-        ):
+        places = _positions(region, where)
+        for position, size in zip(places, source.shape, strict=True):
             at = k.declare("at", k.size_value(position))
             last = k.declare("last", k.size_value(size - 1))
             low = kc.Call("max", (at, kc.Literal(0, kc.LONG)), kc.LONG)
