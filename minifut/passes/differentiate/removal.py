@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from minifut.ir.calls import Graph, call_graph, calls_in, reachable
-from minifut.ir.core import Apply, Body, Copy, Program, Stm
+from minifut.ir.core import Apply, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
-from minifut.ir.node import replace, same_or
+from minifut.ir.host_bodies import map_statements
+from minifut.ir.node import replace
 from minifut.ir.search import contains, nodes_of
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.context import Context, refuse
 from minifut.passes.differentiate.forward.apply import apply_jvp
@@ -41,7 +43,7 @@ def _round(
     direct = {f.name for f in program.functions if contains(f, kinds)}
     waiting = {n for n in graph if not direct.isdisjoint(reachable(graph, (n,)))}
     remover = _Remover(context, kinds, waiting)
-    constants = remover.statements(program.constants)
+    constants = remover.node(program.constants)
     nested = _called_from_derivatives(program, graph)
     functions = []
     for function in program.functions:
@@ -73,26 +75,20 @@ class _Remover:
         self.left: list[Stm] = []
 
     def node(self, node: Any) -> Any:
-        if isinstance(node, Body):
-            return replace(node, statements=self.statements(node.statements))
-        return map_children(node, self.node)
+        return map_statements(node, self.statement)
 
-    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-        made: list[Stm] = []
-        for statement in statements:
-            if not isinstance(statement.exp, self.kinds):
-                made.append(replace(statement, exp=self.node(statement.exp)))
-            elif self.is_innermost(statement.exp):
+    def statement(self, statement: Stm) -> Iterable[Stm]:
+        outer, exp = self.inside, statement.exp
+        if isinstance(exp, self.kinds):
+            if self.is_innermost(exp):
                 self.removed += 1
-                self.context.may_accumulate = not self.inside
-                made.extend(self.derivative(statement))
-            else:
-                self.left.append(statement)
-                outer = self.inside
-                self.inside = outer or isinstance(statement.exp, Vjp)
-                made.append(replace(statement, exp=self.node(statement.exp)))
-                self.inside = outer
-        return same_or(made, statements)
+                self.context.may_accumulate = not outer
+                return self.derivative(statement)
+            self.left.append(statement)
+            self.inside = outer or isinstance(exp, Vjp)
+        made = replace(statement, exp=self.node(exp))
+        self.inside = outer
+        return (made,)
 
     def is_innermost(self, exp: Any) -> bool:
         """Whether nothing inside, or called there, is still to be removed."""
