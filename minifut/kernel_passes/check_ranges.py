@@ -85,15 +85,8 @@ def check_ranges_first(
             }
         }
     declines: a check does not depend on the position alone
-        given (const float *xs, float *ys, long n)
-        for (long i = 0; i < n; i++) {
-            float x = xs[i];
-            if (x < 0.0f) {
-                minifut_fail0(failure, 0);
-                return;
-            }
-            ys[i] = x;
-        }
+        like before, with
+        i + 1 < n => xs[i] < 1.0f
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
@@ -150,13 +143,9 @@ def test_range_at_once(
             }
         }
     declines: the condition does not depend on the position alone
-        given (const float *xs, long n, long at, long end)
-        int fine = 1;
-        for (long i = at; i < end; i++) {
-            float x = xs[i];
-            bool holds = x < 0.0f;
-            fine = fine & (int)holds;
-        }
+        like before, with
+        long n, long s => const float *xs, long s
+        (ulong)(i ^ s) < (ulong)n => xs[i] < 0.0f
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None

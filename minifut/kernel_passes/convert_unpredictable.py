@@ -66,23 +66,12 @@ def convert_data_dependent_branches(
             ys[i] = y;
         }
     declines: no branch with short sides is on loaded data
-        given (const int *xs, int *ys, long n, long a)
-        for (long i = 0; i < n; i++) {
-            long y = 1;
-            if (i < a) {
-                y = 2;
-            }
-            ys[i] = y;
-        }
+        like before, with
+        x < a => i < a
     declines: no branch with short sides is on loaded data
-        given (const int *xs, int *ys, long n, int a)
-        int most = a;
-        for (long i = 0; i < n; i++) {
-            int x = xs[i];
-            if (most < x) {
-                most = x;
-            }
-        }
+        like before, with
+        for (long i => int y = a; for (long i
+        int x = xs[i]; int y = a; => int x = xs[i];
     declines: no branch with short sides is on loaded data
         given (const int *xs, int *ys, long n, long a)
         for (long i = 0; i < n; i++) {

@@ -61,15 +61,8 @@ def drop_fill(
             ys[t + j] = sum;
         }
     declines: what is filled is read before all of it is stored again
-        given (const float *xs, float *ys, long n)
-        {
-            for (long i = 0; i < n; i++) {
-                ys[i] = 0.0f;
-            }
-            for (long j = 0; j < n; j++) {
-                ys[j] = ys[n - 1 - j] + xs[j];
-            }
-        }
+        like before, with
+        sum + xs[j] => sum + ys[t + n - 1 - j]
     declines: what follows changes which elements are stored
         like before, with
         float sum = 0.0f; => t = t + n;
@@ -77,15 +70,8 @@ def drop_fill(
         ys[t + j] = sum;
         => ys[t + j] = xs[j];
     declines: no loop stores the same elements
-        given (const float *xs, float *ys, long n)
-        {
-            for (long i = 0; i < n; i++) {
-                ys[i] = 0.0f;
-            }
-            for (long j = 1; j < n; j++) {
-                ys[j] = xs[j];
-            }
-        }
+        like before, with
+        long j = 0 => long j = 1
     """
     if not isinstance(block, kc.Block) or not block.statements:
         return None

@@ -49,11 +49,8 @@ def hoist_loads(
             ys[i] = x + w;
         }
     declines: no load is the same for all points
-        given (const long *xs, long *ys, long n)
-        for (long i = 0; i < n; i++) {
-            long x = xs[i];
-            ys[i] = x + n;
-        }
+        like before, with
+        k + 1 => i + 1
     """
     if not isinstance(loop, kc.For):
         return None

@@ -80,25 +80,14 @@ def if_convert_branch(branch: kc.Statement, context: CodeContext) -> KernelOutco
         x = chosen ? x_1 : x;
         y = chosen ? y_1 : y_2;
     declines: a side accesses memory
-        given (const int *xs, int *ys, int a)
-        int x = 1;
-        if (x < a) {
-            x = xs[a];
-        }
+        like before, with
+        y = 7; => y = xs[2];
     declines: a side divides
-        given (int a, int b)
-        int x = 1;
-        if (x < a) {
-            x = quot_i32(a, b);
-        }
+        like before, with
+        y = 7; => y = quot_i32(7, a);
     declines: a side has other statements than assignments
-        given (int a)
-        int x = 1;
-        if (x < a) {
-            while (x < a) {
-                x = x + x;
-            }
-        }
+        like before, with
+        y = 7; => while (y < a) { y = y + 1; }
     """
     return converted(branch, context, False)
 

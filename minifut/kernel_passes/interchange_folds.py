@@ -116,15 +116,9 @@ def interchange_fold(
             }
         }
     declines: no loop folds the row that is filled
-        given (const float *xs, float *ys, long m)
-        {
-            for (long c = 0; c < m; c++) {
-                ys[c] = 0.0f;
-            }
-            for (long j = 0; j < m; j++) {
-                ys[j] = xs[j];
-            }
-        }
+        like before, with
+        for (long k = 0; k < n; k++) => if (n > 0)
+        xs[k] => xs[0]
     declines: a round does more than fold the row
         like before, with
         ys[j] = ys[j] + (x * zs[j]); => ys[j] = ys[j] + ys[m - j];

@@ -78,11 +78,8 @@ def keep_row_private(
             }
         }
     declines: no point reads a short row that it writes
-        given (const float *xs, float *ys, long n)
-        for (long i = 0; i < n; i++) {
-            ys[2 * i] = xs[i];
-            ys[2 * i + 1] = xs[i];
-        }
+        like before, with
+        ys[2 * i] + xs[j] => xs[j]
     """
     if not isinstance(loop, kc.For):
         return None

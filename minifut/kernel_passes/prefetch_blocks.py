@@ -65,11 +65,8 @@ def prefetch_block(
             ys[at] = xs[own];
         }
     declines: it has no loads of unit stride
-        given (const long *xs, long *ys, long n)
-        STREAMING
-        for (long at = 0; at < n; at += 16) {
-            ys[at] = at * 2;
-        }
+        like before, with
+        xs[own] => own
     """
     if not isinstance(loop, kc.For) or not loop.streams:
         return None

@@ -143,14 +143,9 @@ def split_loop(
             zs[i - 2L] = x;
         }
     declines: no branch depends on the position alone
-        given (const float *xs, float *ys, long n)
-        for (long i = 0; i < n; i++) {
-            float y = xs[i];
-            if (y < 0.0f) {
-                y = 0.0f;
-            }
-            ys[i] = y;
-        }
+        like before, with
+        i < m => x < 0.0f
+        i >= 2 => x > 2.0f
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None

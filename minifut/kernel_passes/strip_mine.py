@@ -112,11 +112,9 @@ def strip_mine_by_period(
             }
         }
     declines: no index repeats with a period
-        given (const float *xs, float *ys, long n)
-        for (long i = 0; i < n; i++) {
-            float y = xs[i];
-            ys[i] = y;
-        }
+        like before, with
+        div_i64 => sub_i64
+        mod_i64 => add_i64
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None

@@ -111,24 +111,13 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
           return sum2
         }
     declines: no index that is checked grows by one from a loaded number
-        given (n: i64, m: i64, j: i64, xs: [n]i64)
-        let sum: i64 = loop (s: i64 = 0i64) for k: i64 < m do {
-          let i: i64 = add_i64(j, k)
-          let high: bool = lt_i64(i, n)
-          let () = assert(high, ["outside"], [])
-          let x: i64 = xs[i]
-          return add_i64(s, x)
-        }
+        like before, with
+        (start, k) => (j, k)
     declines: there is a loop within, or much else
-        given (n: i64, m: i64, xs: [n]i64)
-        let sum: i64 = loop (s: i64 = 0i64) for k: i64 < m do {
-          let high: bool = lt_i64(k, n)
-          let () = assert(high, ["outside"], [])
-          let t: i64 = loop (u: i64 = s) for l: i64 < k do {
-            return add_i64(u, l)
-          }
-          return t
-        }
+        like before, with
+        return add_i64(s, x)
+        => let t: i64 = loop (u: i64 = s) for l: i64 < k do {add_i64(u, l)}
+        => return t
     """
     loop = statement.exp
     if not isinstance(loop, Loop) or not isinstance(loop.form, ForLoop):

@@ -99,14 +99,8 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
         }
         return b
     declines: positions are not known to be all of the array
-        given (h: i64, n: i64, xs: [h]f32)
-        let a: [n]f32 = replicate([n], 0.0f32)
-        let b: [n]f32 = segmap grid (i < h) -> (f32) {
-          let even: i64 = mul_i64(i, 2i64)
-          let x: f32 = xs[i]
-          return writes a [n] with ((even) = x)
-        }
-        return b
+        like before, with
+        (odd) = y => (even) = y
     """
     exp = statement.exp
     if not isinstance(exp, SegMap) or exp.level != GRID or len(exp.space.sizes) != 1:

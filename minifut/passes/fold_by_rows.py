@@ -51,13 +51,8 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
             return t
           })
     declines: no input is a flattened view with gaps
-        given (n: i64, xss: [5][2]i32)
-        let flat: [10]i32 = reshape([10], xss)
-        let s: i32 = redomap(10, (flat),
-          reduce commutative(add_i32, (0i32)),
-          \(x: i32) -> (i32) {
-            return x
-          })
+        like before, with
+        [5][n]i32 => [5][2]i32
     """
     return nest_fold(statement, context)
 

@@ -67,18 +67,9 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
           return s
         })
     declines: no row of a view with gaps is flattened and folded
-        given (m: i64, k: i64, xsss: [5][m][k]i32)
-        let ysss: [2][m][k]i32 =
-          xsss[1i64 :+ 2 by 1i64, 0i64 :+ m by 1i64, 0i64 :+ k by 1i64]
-        let sums: [2]i32 = map(2, (ysss), \(yss: [m][k]i32) -> (i32) {
-          let flat: [m * k]i32 = reshape([m * k], yss)
-          let s: i32 = redomap(m * k, (flat),
-            reduce commutative(add_i32, (0i32)),
-            \(y: i32) -> (i32) {
-              return y
-            })
-          return s
-        })
+        like before, with
+        [n][m][k]i32) => [m][n][k]i32)
+        (1, 0, 2) => (0, 1, 2)
     """
     exp = statement.exp
     if not isinstance(exp, Screma):

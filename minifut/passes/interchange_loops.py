@@ -87,15 +87,8 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
           return y
         })
     declines: a point uses more than its own element of an array
-        given (n: i64, k: i64, xs: [n]f32)
-        let ys: [n]f32 = loop (zs: [n]f32 = xs) for i: i64 < k do {
-          let rs: [n]f32 = map(n, (zs), \(z: f32) -> (f32) {
-            let first: f32 = zs[0i64]
-            let r: f32 = add_f32(z, first)
-            return r
-          })
-          return rs
-        }
+        like before, with
+        mul_f32(z, z) => zs[0i64]
     """
     exp = statement.exp_of(Loop)
     build = context.builder(statement)

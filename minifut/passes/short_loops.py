@@ -73,11 +73,9 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         let ys => #[unroll] let ys
     declines: an element is at a place that depends on data, or the rounds do
-        given (k: i64, xs: [3]i32)
-        let ys: [3]i32 = loop (zs: [3]i32 = xs) for i: i64 < 2i64 do {
-          let z: i32 = zs[k]
-          return zs with [i] = z
-        }
+        like before, with
+        x: i32 => k: i64
+        zs[i] => zs[k]
     before:
         given (x: i32)
         let masks: [2]i32 = [12i32, 10i32]: i32

@@ -170,11 +170,8 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
             }
         }
     declines: elements of xs are not side by side
-        given (const float *xs, long n)
-        float s = 1.0f;
-        for (long i = 0; i < n; i++) {
-            s = max_f32(s, xs[3 * i]);
-        }
+        like before, with
+        xs[i] => xs[3 * i]
     declines: a round reads what others collect
         like declines, with
         xs[3 * i] => xs[i] - s

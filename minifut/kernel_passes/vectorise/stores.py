@@ -45,10 +45,8 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         *(__global loose_int4 *)(ys + (t + 1L)) = as_int4(as_uint4((*(__global const
         loose_int4 *)(xs + t))) + as_uint4(((int4)(2))));
     declines: lanes write every 3rd element of ys
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            ys[3 * j] = xs[j];
-        }
+        like before, with
+        j + 1 => 3 * j
     """
     if not isinstance(store, kc.Store):
         return None
@@ -104,12 +102,8 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
             minifut_store_masked_4x32((__global int *)(ys + t), active, as_int4(x));
         }
     declines: the active lanes do not write neighbours of global memory
-        given (const int *xs, int *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            if (xs[j] > 0) {
-                ys[3 * j] = xs[j];
-            }
-        }
+        like before, with
+        ys[j] => ys[3 * j]
     """
     if not isinstance(store, kc.Store):
         return None
@@ -180,11 +174,9 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         ys[(2L * t) + (2L * 2L)] = value.s2;
         ys[(2L * t) + (2L * 3L)] = value.s3;
     declines: a private array
-        given (const int *xs, int *ys, long t)
-        int own[8];
-        for (long j = t; j < t + 4; j++) {
-            own[2 * (j - t)] = xs[j];
-        }
+        like before, with
+        for (long j => int own[8]; for (long j
+        ys[2 * j] => own[2 * (j - t)]
     """
     if not isinstance(store, kc.Store):
         return None

@@ -87,15 +87,8 @@ def clamp_indices(
         ..
                     if (RARELY((!below_1))) {
     declines: a check is no bound of a loaded index
-        given (n: i64, ks: [n]i64)
-        let ys: [n]i64 = segmap grid (i < n) -> (i64) {
-          let k: i64 = ks[i]
-          let third: i64 = quot_i64(k, 3i64)
-          let zero: i64 = and_i64(third, 0i64)
-          let low: bool = le_i64(zero, i)
-          let () = assert(low, ["too large"], [])
-          return returns k
-        }
+        like before, with
+        lt_u64 => ne_u64
     declines: a read is not known to stay within bounds
         like before, with
         let x: i64 = xs[zero]

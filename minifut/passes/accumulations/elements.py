@@ -51,8 +51,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
         })
     declines: it does not update every element once
         like declines of gather_shifted_updates, with
-        let zs: [k]i32 = with_acc((acc([k], (ys), (0i32), add_i32)),
-        => let zs: [k]i32 = with_acc((acc([k], (ys))),
+        (ys), (0i32), add_i32 => (ys)
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

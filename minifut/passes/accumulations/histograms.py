@@ -50,15 +50,8 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
             return i, x
           })
     declines: its updates overwrite each other
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs))),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-            let d: acc a [k] (i32) = map(n, (a, is),
-              \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-                return update_acc(b, (i), (1i32))
-              })
-            return d
-          })
+        like before, with
+        (hs), (0i32), add_i32 => (hs)
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

@@ -79,16 +79,8 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
           return add_i32(p, q)
         })
     declines: its indices are not those of its levels, shifted
-        given (n: i64, k: i64, is: [n]i64, ys: [k]i32)
-        let zs: [k]i32 = with_acc((acc([k], (ys), (0i32), add_i32)),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let d: acc a [k] (i32) = map(n, (a, is),
-            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-              let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
-              return c
-            })
-          return d
-        })
+        like before, with
+        add_i64(i, 2i64) => mul_i64(i, 2i64)
     """
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)

@@ -63,13 +63,10 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
           return returns y
         }
     declines: differs between points
-        given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
-        let sums: [n]i32 = segmap grid (i < n) -> (i32) {
-          let xs: [m]i32 = xss[i]
-          let k: i32 = ks[i]
-          let sum: i32 = redomap(m, (xs), reduce(max_i32, (k)), \(x: i32) -> (i32) {x})
-          return returns sum
-        }
+        like before, with
+        [n][m]i32) => [n][m]i32, ks: [n]i32)
+        let xs => let k: i32 = ks[i] let xs
+        (0i32) => (k)
     """
     exp = judgement.statement.exp
     if not isinstance(exp, Screma) or not exp.is_redomap:
@@ -98,14 +95,10 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
           return returns x
         }
     declines: differs between points
-        given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
-        let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let xs: [m]i32 = xss[i]
-          let k: i32 = ks[i]
-          let ys: [m]i32 = scanomap(m, (xs),
-            scan(max_i32, (k)), \(x: i32) -> (i32) {x})
-          return returns ys
-        }
+        like before, with
+        [n][m]i32) => [n][m]i32, ks: [n]i32)
+        let xs => let k: i32 = ks[i] let xs
+        (0i32) => (k)
     """
     exp = judgement.statement.exp
     if not isinstance(exp, Screma) or not exp.is_scanomap:

@@ -53,11 +53,8 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
           return returns sum
         }
     declines: no map over its parameters
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let ne: [m]i32 = replicate([m], 0i32)
-        let last: [m]i32 = redomap(n, (xss),
-          reduce(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
-          \(xs: [m]i32) -> ([m]i32) {xs})
+        like before, with
+        let c: [m]i32 = map(m, (a, b), add_i32) return c => return b
     """
     nest, statement, pattern = judgement
     exp = statement.exp
@@ -102,11 +99,8 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
         }
         let sums: [n][m]i32 = rearrange((1, 0), columns)
     declines: no map over its parameters
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let ne: [m]i32 = replicate([m], 0i32)
-        let last: [n][m]i32 = scanomap(n, (xss),
-          scan(\(a: [m]i32, b: [m]i32) -> ([m]i32) {b}, (ne)),
-          \(xs: [m]i32) -> ([m]i32) {xs})
+        like before, with
+        let c: [m]i32 = map(m, (a, b), add_i32) return c => return b
     """
     nest, statement, pattern = judgement
     exp = statement.exp

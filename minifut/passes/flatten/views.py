@@ -34,13 +34,10 @@ def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
     after:
         let rs: [n][k][m]i32 = rearrange((0, 2, 1), xsss)
     declines: computed at each point
-        given (n: i64, m: i64, k: i64, xs: [n]i32)
-        let rs: [n][k][m]i32 = segmap grid (i < n) -> ([k][m]i32) {
-          let x: i32 = xs[i]
-          let t: [m][k]i32 = replicate([m][k], x)
-          let r: [k][m]i32 = rearrange((1, 0), t)
-          return returns r
-        }
+        like before, with
+        let xss: [m][k]i32 = xsss[i]
+        => let x: i32 = xsss[i, 0i64, 0i64]
+        => let xss: [m][k]i32 = replicate([m][k], x)
     """
     nest, statement, pattern = judgement
     exp = statement.exp
@@ -69,13 +66,10 @@ def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
     after:
         let rs: [n][m * k]i32 = reshape([n][m * k], xsss)
     declines: computed at each point
-        given (n: i64, m: i64, xs: [n]i32)
-        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let x: i32 = xs[i]
-          let t: [m][1]i32 = replicate([m][1], x)
-          let r: [m]i32 = reshape([m], t)
-          return returns r
-        }
+        like before, with
+        let xss: [m][k]i32 = xsss[i]
+        => let x: i32 = xsss[i, 0i64, 0i64]
+        => let xss: [m][k]i32 = replicate([m][k], x)
     """
     nest, statement, pattern = judgement
     exp = statement.exp
@@ -104,12 +98,8 @@ def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
     after:
         let rs: [n][1]i32 = xss[0i64 :+ n by 1i64, 0i64 :+ 1 by 1i64]
     declines: it differs between points
-        given (n: i64, m: i64, xss: [n][n + m]i32)
-        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let xs: [n + m]i32 = xss[i]
-          let r: [m]i32 = xs[i :+ m by 1i64]
-          return returns r
-        }
+        like before, with
+        xs[0i64 => xs[i
     """
     nest, statement, pattern = judgement
     exp = statement.exp
@@ -140,12 +130,9 @@ def distribute_replicate(judgement: Judgement, context: NestContext) -> Answer:
     after:
         let rs: [n][m]i32 = replicate([n][m], k)
     declines: it differs between points
-        given (n: i64, m: i64, ks: [n]i32)
-        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let k: i32 = ks[i]
-          let r: [m]i32 = replicate([m], k)
-          return returns r
-        }
+        like before, with
+        k: i32) => ks: [n]i32)
+        let r => let k: i32 = ks[i] let r
     """
     nest, statement, pattern = judgement
     exp = statement.exp

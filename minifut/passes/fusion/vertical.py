@@ -50,13 +50,8 @@ def fuse_map_into_map(statement: Stm, context: StatementContext) -> Outcome:
           return y, z
         })
     declines: needs the array as a whole
-        given (n: i64, xs: [n]i32, k: i64)
-        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
-        let zs: [n]i32 = map(n, (ys), \(y_1: i32) -> (i32) {
-          let other: i32 = ys[k]
-          return mul_i32(y_1, other)
-        })
-        return zs
+        like before, with
+        {mul_i32(y_1, y_1)} => {let y: i32 = ys[0i64] return mul_i32(y_1, y)}
     """
     return _fuse(statement, context) if _kind(statement.exp) == "map" else None
 
@@ -95,15 +90,11 @@ def fuse_map_into_scanomap(statement: Stm, context: StatementContext) -> Outcome
         let s: [n]i32 = scanomap(n, (xs), scan(add_i32, (0i32)),
           \(x: i32) -> (i32) {mul_i32(x, x)})
     declines: a scan joins only with maps
-        given (n: i64, xs: [n]i32)
-        let (t: i32, ys: [n]i32) = redomap(n, (xs), reduce(add_i32, (0i32)),
-          \(x: i32) -> (i32, i32) {
-            let y: i32 = mul_i32(x, x)
-            return x, y
-          })
-        let s: [n]i32 = scanomap(n, (ys), scan(add_i32, (0i32)),
-          \(e: i32) -> (i32) {e})
-        return s, t
+        like before, with
+        let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
+        => let (t: i32, ys: [n]i32) = redomap(n, (xs), reduce(add_i32, (0i32)),
+        =>   \(x: i32) -> (i32, i32) {x, x})
+        return s => return s, t
     """
     return _fuse(statement, context) if _kind(statement.exp) == "scanomap" else None
 
@@ -148,15 +139,11 @@ def fuse_map_into_hist(statement: Stm, context: StatementContext) -> Outcome:
             return i, 1i32
           })
     declines: the producer folds too
-        given (n: i64, m: i64, out: [m]i32, xs: [n]i32)
-        let (s: i32, is: [n]i64) = redomap(n, (xs), reduce(add_i32, (0i32)),
-          \(x: i32) -> (i32, i64) {
-            let i: i64 = convert_i32_i64(x)
-            return x, i
-          })
-        let r: [m]i32 = hist(n, (is), bins([m], (out), (0i32), add_i32),
-          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
-        return r, s
+        like before, with
+        let is: [n]i64 = map(n, (xs), \(x: i32) -> (i64) {convert_i32_i64(x)})
+        => let (s: i32, is: [n]i64) = redomap(n, (xs), reduce(add_i32, (0i32)),
+        =>   \(x: i32) -> (i32, i64) {x, convert_i32_i64(x)})
+        return r => return r, s
     """
     return _fuse(statement, context) if isinstance(statement.exp, Hist) else None
 

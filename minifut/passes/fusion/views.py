@@ -44,13 +44,8 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
           return zs
         })
     declines: the dimensions are not all those of maps
-        given (n: i64, m: i64, xs: [n]i32)
-        let yss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
-          let ys: [m]i32 = replicate([m], x)
-          return ys
-        })
-        let zss: [m][n]i32 = rearrange((1, 0), yss)
-        return zss
+        like before, with
+        map(m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)}) => replicate([m], 1i32)
     """
     exp = statement.exp
     if not isinstance(exp, Rearrange):

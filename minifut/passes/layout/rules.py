@@ -62,14 +62,9 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
         given (n: i64, m: i64, a: [n][m]f32) => let b: [n][m]f32 = manifest((1, 0), a)
         a[i, j] => b[i, j]
     declines: does not save as many bytes as it costs
-        given (n: i64, m: i64, a: [n][m]f32)
-        let y: [m]f32 = segmap grid (i < m) -> (f32) {
-          let s: f32 = loop (t: f32 = 0f32) for j: i64 < n do {
-            let x: f32 = a[j, i]
-            return add_f32(t, x)
-          }
-          return returns s
-        }
+        like before, with
+        [n][m]f32 => [m][n]f32
+        a[i, j] => a[j, i]
     """
     facts = _facts(statement, context)
     if facts is None:

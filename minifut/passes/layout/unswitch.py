@@ -117,13 +117,8 @@ def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
           return y2
         }
     declines: no default parameters decide
-        given (n: i64, m: i64, x: [n][m]i64)
-        let y: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
-          let enough: bool = at_least(n, "f.map.intra" "threshold"
-            ("cpu" = 8, "gpu" = 256) bounds 0 4611686018427387904)
-          let b: [n][m]i64 = if enough then {a} else {x}
-          return b
-        }
+        like before, with
+        "cpu" = 4611686018427387904 => "cpu" = 8
     """
     if not isinstance(statement.exp, Loop):
         return None

@@ -61,16 +61,8 @@ def join_disjoint_scatters(statement: Stm, context: FactContext) -> Outcome:
             return even, odd, x, y
           })
     declines: both may write to one place
-        given (n: i64, xs: [n]i32, ys: [n]i32, out: [2*n]i32)
-        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let evens: [2*n]i32 = scatter(n, (is, xs), (out rank 1 count 1),
-          \(i: i64, x: i32) -> (i64, i32) {
-            let even: i64 = mul_i64(i, 2i64)
-            return even, x
-          })
-        let all: [2*n]i32 = scatter(n, (is, ys), (evens rank 1 count 1),
-          \(i_1: i64, y: i32) -> (i64, i32) {i_1, y})
-        return all
+        like before, with
+        (twice, 1i64) => (twice, 0i64)
     """
     second = statement.exp
     if not isinstance(second, Scatter):

@@ -196,9 +196,8 @@ def decide_branch(statement: Stm, context: FactContext) -> Outcome:
         let first: bool = eq_i64(k, 0i64)
         let z: i32 = if false then {x} else {y}
     declines: neither branch is proved to be taken
-        given (i: i64, x: i32, y: i32)
-        let first: bool = eq_i64(i, 0i64)
-        let z: i32 = if first then {x} else {y}
+        like before, with
+        max_i64(1i64 => max_i64(0i64
     """
     exp = statement.exp
     if not isinstance(exp, If) or isinstance(exp.condition, Constant):

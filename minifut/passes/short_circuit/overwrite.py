@@ -94,13 +94,8 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
         }
         return c
     declines: an iteration reads what another one would have written
-        given (n: i64, a: [n]f32)
-        let b: [n]f32 = scratch(f32, [n])
-        let c: [n]f32 = loop (d: [n]f32 = b) for i: i64 < n do {
-          let k: i64 = size(n - i - 1)
-          let x: f32 = a[k]
-          return d with [i] = x
-        }
+        like before, with
+        a[0i64, j] => a[j, j]
     """
     loop = statement.exp
     if not isinstance(loop, Loop):

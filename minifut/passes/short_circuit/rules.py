@@ -80,13 +80,8 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
         }
         return r
     declines: an iteration reads what another one would have written
-        given (m: i64, a: [m + 1]f32)
-        let e: [m]f32 = scratch(f32, [m])
-        let b: [m]f32 = loop (c: [m]f32 = e) for i: i64 < m do {
-          let y: f32 = a[i]
-          return c with [i] = y
-        }
-        let r: [m + 1]f32 = a with [1i64 :+ m by 1i64] = b
+        like before, with
+        i + 2 => i + 1
     """
     exp = statement.exp_of(Update)
     value, array = exp.value, exp.array

@@ -47,14 +47,8 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
           return x
         })
     declines: no array is only indexed by the position
-        given (n: i64, xs: [n]i32, k: i64)
-        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let ys: [n]i32 = map(n, (is), \(i: i64) -> (i32) {
-          let j: i64 = sub_i64(k, i)
-          let x: i32 = xs[i]
-          let y: i32 = xs[j]
-          return add_i32(x, y)
-        })
+        like before, with
+        xs[i] => xs[k]
     """
     exp = statement.exp
     assert isinstance(exp, Screma | Scatter | Hist)

@@ -41,17 +41,11 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
         let x: i32 = xs[j]
         let y: i32 = if c then {x} else {0i32}
     declines: an element may not exist, or is at a place that depends on data
-        given (i: i64, c: bool, xs: [9]i32)
-        let y: i32 = if c then {
-          let x: i32 = xs[i]
-          return x
-        } else {0i32}
+        like before, with
+        and_i64 => add_i64
     declines: a side is not cheap scalar code that can always be computed
-        given (c: bool, a: i32, xs: [9]i32)
-        let y: i32 = if c then {
-          let x: i32 = xs[0i64]
-          return quot_i32(a, x)
-        } else {0i32}
+        like before, with
+        return x => return quot_i32(x, x)
     declines: no side reads elements
         given (c: bool, a: i32, b: i32)
         let y: i32 = if c then {a} else {b}

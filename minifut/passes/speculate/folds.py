@@ -49,13 +49,8 @@ def fold_before_branch(statement: Stm, context: FactContext) -> Outcome:
           return t
         }
     declines: an element may not exist, or is at a place that depends on data
-        given (i: i64, c: bool, xss: [9][4]i32)
-        let y: i32 = if c then {0i32} else {
-          let xs: [4]i32 = xss[i]
-          let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
-            \(x: i32) -> (i32) {mul_i32(x, x)})
-          return s
-        }
+        like before, with
+        and_i64 => add_i64
     declines: not one side has a fold of scalars, and little before it
         given (c: bool, a: i32, b: i32)
         let y: i32 = if c then {a} else {b}

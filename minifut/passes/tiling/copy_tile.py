@@ -72,17 +72,8 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
         => let us
         a[l, j] => tile_1[l, x]
     declines: a is read by each point at places of its own
-        given (n: i64, a: [n]f32)
-        let d: i64 = get_parameter("main.map_redomap.block_depth" "tile_depth"
-          ("cpu" = 4, "gpu" = 16) bounds 1 4096)
-        let us: [8]f32 = segmap thread (x < 8) -> (f32) {
-          #[reduction] let s: f32 = loop (u: f32 = 0f32) for l: i64 < d do {
-            let k: i64 = size(min(x + l, n - 1))
-            let e: f32 = a[k]
-            return add_f32(u, e)
-          }
-          return returns s
-        }
+        like before, with
+        t + x => l + x
     """
     nest = statement.exp
     if not isinstance(nest, SegMap) or nest.level != THREAD:

@@ -49,12 +49,9 @@ def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
           return returns y
         }
     declines: a read stays, since a check may stand before it
-        given (m: i64, xs: [m]i64)
-        let ys: [4]i64 = segmap thread (x < 4) -> (i64) {
-          let first: i64 = xs[0i64]
-          let y: i64 = add_i64(first, x)
-          return returns y
-        }
+        like before, with
+        b: i64) => xs: [m]i64)
+        size(min(8, m - b * 8)) => xs[0i64]
     """
     nest = statement.exp
     if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):
@@ -119,15 +116,9 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
           return returns t
         }
     declines: there is no loop over blocks in the nest
-        given (m: i64, xs: [4]f32)
-        let ys: [4]f32 = segmap thread (x < 4) -> (f32) {
-          #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
-            return add_f32(u, 1f32)
-          }
-          let t: f32 = xs[x]
-          let y: f32 = mul_f32(s, t)
-          return returns y
-        }
+        like before, with
+        segmap register => segmap thread
+        #[blocks] => #[reduction]
     """
     nest = statement.exp
     if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):

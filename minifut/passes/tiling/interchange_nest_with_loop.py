@@ -65,14 +65,8 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
           return vs
         }
     declines: the loop does not run equally often at all points
-        given (n: i64)
-        let ys: [4]f32 = segmap thread (x < 4) -> (f32) {
-          let a: i64 = size(x * 2)
-          #[blocks] let s: f32 = loop (u: f32 = 0f32) for b: i64 < a do {
-            return add_f32(u, 1f32)
-          }
-          return returns s
-        }
+        like before, with
+        b: i64 < n => b: i64 < a
     """
     nest = statement.exp
     if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):

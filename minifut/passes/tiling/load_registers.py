@@ -58,17 +58,8 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
         => #[reduction]
         let x: f32 = xs[i] => let x: f32 = own[j]
     declines: all that is read differs from step to step
-        given (n: i64, d: i64, ys: [n]f32, us: [4]f32)
-        #[reduction] let ss: [4]f32 = loop (vs: [4]f32 = us) for l: i64 < d do {
-          let ws: [4]f32 = segmap register (j < 4) -> (f32) {
-            let k: i64 = size(min(l, n - 1))
-            let y: f32 = ys[k]
-            let v: f32 = vs[j]
-            let w: f32 = add_f32(v, y)
-            return returns w
-          }
-          return ws
-        }
+        like before, with
+        min(j, n - 1) => min(l, n - 1)
     """
     loop = statement.exp
     if not isinstance(loop, Loop) or REDUCTION not in statement.attributes:

@@ -71,11 +71,8 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
             return tile tile_1 of (n by t)
           }
     declines: each group would do what a thread does
-        given (n: i64, xs: [n]f32)
-        #[tile(main.map, 0)] let ys: [n]f32 = segmap group (i < n) -> (f32) {
-          let x: f32 = xs[i]
-          return returns x
-        }
+        like before, with
+        segmap grid => segmap group
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
     if not isinstance(kernel, SegMap) or mark is None:

@@ -81,11 +81,8 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
           return r
         }
     declines: no parameter says how deep a block is
-        given (m: i64, xs: [m]f32)
-        #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < m do {
-          let x: f32 = xs[k]
-          return add_f32(u, x)
-        }
+        like before, with
+        "tile_depth" => "tile_side"
     declines: its steps are those of a block
         like before, with
         xs: => b: i64, xs:
