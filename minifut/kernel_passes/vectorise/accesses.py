@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
-from minifut.kernel_passes.vectorise.affine import affine, number_of, steady_ends
-from minifut.kernel_passes.vectorise.clamps import ends_through
+from minifut.kernel_passes.vectorise.affine import affine, number_of
+from minifut.kernel_passes.vectorise.clamps import ends_of_index
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     MASKS,
@@ -148,11 +148,7 @@ def load_within_edges(
     if not isinstance(load, kc.Load):
         return None
     memory, index = load.memory, load.index
-    ends = None
-    if lanes.mask is None:
-        ends = ends_through(index, lanes)
-    if ends is None and lanes.mask is None and isinstance(index, kc.SizeValue):
-        ends = steady_ends(index.size, lanes.affine, lanes.varying, lanes.width)
+    ends = ends_of_index(index, lanes) if lanes.mask is None else None
     if ends is None:
         accesses = f"the accesses to {memory.name.base}"
         return Declined(f"not only clamping keeps {accesses} from being contiguous")

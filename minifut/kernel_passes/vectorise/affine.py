@@ -94,20 +94,6 @@ def _number(exp: kc.Expression) -> kc.Operand:
     return int(exp.value) if isinstance(exp, kc.Literal) else exp
 
 
-def steady_ends(
-    size: Size, known: Mapping[Name, Affine], varying: frozenset[Name], width: int
-) -> tuple[kc.Expression, kc.Expression] | None:
-    """A size in the first and the last lane, if it grows by one or zero from each lane
-    to the next: a clamped index."""
-    if not is_steady(size, size.names() & varying):
-        return None
-    first = size_in_lane(size, known, varying, 0)
-    last = size_in_lane(size, known, varying, width - 1)
-    if first is None or last is None:
-        return None
-    return kc.SizeValue(first), kc.SizeValue(last)
-
-
 def size_in_lane(
     size: Size, known: Mapping[Name, Affine], varying: frozenset[Name], number: int
 ) -> Size | None:

@@ -3,7 +3,7 @@
     long k = max(0, min(n - 1, i + t));    k in the first lane, k in the last
 
 Where they differ by the number of lanes less one, an access through them is contiguous
-(`load_within_edges`). Clamped sizes are seen without this (`affine.steady_ends`).
+(`load_within_edges`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.affine import affine, is_steady
+from minifut.kernel_passes.vectorise.affine import (
+    affine,
+    is_steady,
+    number_of,
+    size_in_lane,
+)
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
@@ -47,27 +52,27 @@ def _steady_ends(exp: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None
     if found is None:
         return clamped_ends(exp, lanes)
     base, step = found
-    number = int(step.value) if isinstance(step, kc.Literal) else step
-    is_next = isinstance(number, int) and number == 1
-    return (base, base + (lanes.width - 1)) if is_next else None
+    return (base, base + (lanes.width - 1)) if number_of(step) == 1 else None
 
 
-def ends_through(index: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None:
-    """An index in the first and in the last lane, if it is a clamped variable plus what
-    is the same in all lanes."""
+def ends_of_index(index: kc.Expression, lanes: ExpressionVectoriser) -> Ends | None:
+    """An index in the first and in the last lane, if it is clamped itself or made of
+    clamped variables, and what is the same in all lanes."""
     if isinstance(index, kc.Variable):
         return lanes.steady.get(index.name)
     if not isinstance(index, kc.SizeValue):
         return None
     moving = index.size.names() & lanes.varying
-    if len(moving) != 1 or not is_steady(index.size, moving):
+    if not moving or not is_steady(index.size, moving):
         return None
-    (name,) = moving
-    found = [
-        index.size.substitute({name: Size.of(end.name)})
-        for end in lanes.steady.get(name, ())
-        if isinstance(end, kc.Variable)
-    ]
-    if len(found) != 2:
-        return None
-    return kc.SizeValue(found[0]), kc.SizeValue(found[1])
+    ends: list[kc.Expression] = []
+    for end, lane in enumerate((0, lanes.width - 1)):
+        clamped = moving & lanes.steady.keys()
+        known = {name: Size.of(lanes.steady[name][end].name) for name in clamped}
+        size: Size | None = index.size.substitute(known)
+        if size is not None and clamped < moving:
+            size = size_in_lane(size, lanes.affine, lanes.varying, lane)
+        if size is None:
+            return None
+        ends.append(kc.SizeValue(size))
+    return ends[0], ends[1]

@@ -28,7 +28,6 @@ from minifut.kernel_passes.vectorise.accesses import (
     load_within_edges,
 )
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
-from minifut.kernel_passes.vectorise.clamps import Ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import (
     QUOTIENTS,
@@ -82,7 +81,7 @@ class ExpressionVectoriser(VectorOperations):
         self.derivation = derivation
         self.varying = varying
         self.affine: dict[Name, Affine] = {}
-        self.steady: dict[Name, Ends] = {}
+        self.steady: dict[Name, tuple[kc.Variable, kc.Variable]] = {}
         """the ends of clamped variables"""
         self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers = numbers
