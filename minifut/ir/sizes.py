@@ -186,13 +186,13 @@ class Size(WithFindings):
 
     def split(self, names: Collection[Name]) -> tuple[Size, Size]:
         """The terms without any of these names, and the others."""
-        terms = ((Size((term,)).names(), term) for term in self.terms)
+        moving = () if self.names().isdisjoint(names) else self.terms
+        terms = ((Size((term,)).names(), term) for term in moving)
         others = Size(tuple(term for own, term in terms if not own.isdisjoint(names)))
-        return self - others, others
+        return self - others if others.terms else self, others
 
     def divided(self, divisor: Size) -> tuple[Size, Size]:
-        """Quotient and remainder by a product, term by term: the remainder has the
-        terms of which it is no factor; all terms if it is a sum."""
+        """Quotient and remainder by a product, term by term (0 and all by a sum)."""
         if len(divisor.terms) != 1:
             return ZERO, self
         ((factors, number),) = divisor.terms
