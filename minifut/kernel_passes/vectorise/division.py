@@ -4,6 +4,7 @@
     quot(a, b), 64 bits     the same where all operands are below 2^51
     div(a, b)               the same, less one where it was rounded up
     div(i + lane, n)        i / n, one more from the lane with the next multiple of n on
+    div(i + lane * 2, 3)    i / 3 + (i % 3 + lane * 2) / 3, of small numbers
 
 Exact: with up to 16 bits in f32, up to 32 in f64, a quotient that is not whole is
 farther from the next whole number than the error of the division. A lane that divides
@@ -20,6 +21,8 @@ from minifut.kernel_passes.vectorise.vectors import VectorOperations
 EXACT_BITS = 51
 """A quotient of numbers of so many bits that is not whole is farther from the next
 whole number than the error of dividing doubles."""
+SMALL_BITS = 16
+"""The same of floats of 32 bits."""
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")
 
@@ -102,6 +105,36 @@ def by_steps(
     )
     usual = kc.all_of((first >= 0, divisor > 0))
     return kc.Select(usual, result, one_by_one, whole_type)
+
+
+def by_constant(
+    lanes: VectorOperations,
+    operator: Operator,
+    first: kc.Expression,
+    step: int,
+    divisor: int,
+) -> kc.Expression | None:
+    """A quotient or remainder by a constant of i64 that grow by a constant from lane to
+    lane, both small: one scalar division. Lane by lane from a negative one on."""
+    if not (step > 0 and divisor > 0 and step * lanes.width + divisor < 2**SMALL_BITS):
+        return None
+    by = kc.Literal(divisor, kc.LONG)
+    whole = first // by
+    numbers = lanes.each(lambda n: kc.Literal(n * step, kc.INT), I32)
+    ramp = lanes.broadcast(kc.Cast(first - whole * by, kc.INT)) + numbers
+    single, wide = kc.VectorType(F32, lanes.width), kc.VectorType(I64, lanes.width)
+    below = lanes.broadcast(kc.Literal(float(divisor), kc.VectorType(F32)))
+    quotient = kc.Cast(kc.Binary("/", kc.Cast(ramp, single), below, single), ramp.type)
+    if operator.name in QUOTIENTS:
+        result = lanes.broadcast(whole) + kc.Cast(quotient, wide)
+    else:
+        multiple = quotient * lanes.broadcast(kc.Literal(divisor, kc.INT))
+        result = kc.Cast(ramp - multiple, wide)
+    one_by_one = lanes.each(
+        lambda n: kc.Operation(operator, (first + n * step, by), kc.LONG), I64
+    )
+    usual = kc.all_of((first >= 0, first < 2**62))
+    return kc.Select(usual, result, one_by_one, wide)
 
 
 def _result(

@@ -32,6 +32,7 @@ from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.division import (
     QUOTIENTS,
     RESTS,
+    by_constant,
     by_doubles,
     by_floats,
     by_steps,
@@ -144,10 +145,8 @@ class ExpressionVectoriser(VectorOperations):
                     mask = compared_positions(self, symbol, *operands)
                     if mask is not None:
                         return mask
-                if operator.type == I64 and operator.name in (*QUOTIENTS, *RESTS):
-                    dividend = affine(operands[0], self.affine, self.varying)
-                    if dividend and dividend[1] == 1 and not self.varies(operands[1]):
-                        return by_steps(self, operator, dividend[0], operands[1])
+                if (quotient := self.divided_steps(operator, operands)) is not None:
+                    return quotient
                 made = self.operation(operator, [self.vectorise(o) for o in operands])
                 if operator.name == "convert":
                     position = affine(operands[0], self.affine, self.varying)
@@ -240,6 +239,21 @@ class ExpressionVectoriser(VectorOperations):
         if operator.result == BOOL or self.loops:
             raise NotVectorisable(f"{operator} is done lane by lane")
         return self.in_each(operator, wide)
+
+    def divided_steps(
+        self, operator: Operator, operands: Sequence[kc.Expression]
+    ) -> kc.Expression | None:
+        """A quotient or remainder of an affine value."""
+        if operator.type != I64 or operator.name not in (*QUOTIENTS, *RESTS):
+            return None
+        dividend, divisor = affine(operands[0], self.affine, self.varying), operands[1]
+        match dividend, divisor:
+            case (first, int(step)), kc.Literal(value=value) if step > 1:
+                if shift_or_mask(operator, divisor) is None:
+                    return by_constant(self, operator, first, step, int(value))
+            case (first, 1), _ if not self.varies(divisor):
+                return by_steps(self, operator, first, divisor)
+        return None
 
     def by_power_of_two(
         self, operator: Operator, left: kc.Expression, right: kc.Expression

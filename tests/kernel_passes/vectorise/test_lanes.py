@@ -118,6 +118,12 @@ BODIES = {
         in map2 (\\x i -> (divide x i 1, divide x i 3, divide x i (n / 2 + 1),
                           divide x i (20 - n), divide x i 17))
              xs (iota n) |> map (\\(a, b, c, d, e) -> [a, b, c, d, e])""",
+    "quotients of strided positions by constants": """
+      def main [n] (xs: [n]i32) =
+        let divide x i = loop s = x for k < 3 do
+          s * 7 + i32.i64 ((i * 2 - 21) / 3 + (i * 5 + k) % 12 + (i * 32) // 500
+                           - (40 - i * 3) %% 7 + (i * 7 - 9) // 9 + i * 3 % 65000)
+        in map2 divide xs (iota n)""",
     "writes of runs": """
       def main [n] (xs: [n]i32) =
         let at (f: i64 -> i64) =
