@@ -226,7 +226,9 @@ class _Placing:
         used = [free_names(statement) for statement in (*between, *after)]
         used.append({atom for atom in body.result if isinstance(atom, Name)})
         old, new = self.roots.get(exp.array, NONE), self.roots.get(updated, NONE)
-        if not old <= new or any(self.sharing(names, old, updated) for names in used):
+        if not (old and old <= new):
+            return None
+        if any(self.sharing(names, old, updated) for names in used):
             return None
         value = self.roots.get(exp.value, NONE) if isinstance(exp.value, Name) else NONE
         last = max(

@@ -1,62 +1,57 @@
-"""Maps whose innermost dimension is a few points, with checks of their own."""
+"""Maps over rows of two to four elements: a row is one point, with the same results."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import pytest
 
 import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
 
-TABLE = (
-    "entry main [h][w] (img: [h][w][3]i32) (table: []u8): [h][w][3]u8 ="
-    " map (map (map (\\x -> table[x]))) img"
-)
-PROGRAMS = {
-    "a table": TABLE,
-    "a table of parts of an image": (
-        "entry main [h][w] (img: [h][w][3]i32) (table: []u8) ="
-        " tabulate_3d (h / 2) (w / 2) 3 (\\i j c ->"
-        " table[(img[2 * i, 2 * j, c] + img[2 * i + 1, 2 * j + 1, c]) / 2] ^ u8.i64 c)"
-    ),
-    "a branch around it": (
-        "entry main [h][w] (img: [h][w][3]i32) (table: []u8) ="
-        " map (map (map (\\x -> if x < 5 then 0 else table[x]))) img"
-    ),
-    "rows of two": (
-        "entry main [h][w] (img: [h][w][3]i32) (table: []u8) ="
-        " map (map (\\x -> map (\\k -> table[x[k]] + table[x[k + 1]]) (iota 2))) img"
-    ),
+BODIES = {
+    "elements": "map (map (\\x -> x * 3 + 1)) xs",
+    "sums of rows": "map (\\r -> let s = i32.sum r in map (\\x -> x * s) r) xs",
+    "columns": "map (map (+ 1)) (transpose xs) |> map (map (* 2)) |> transpose",
+    "positions": "tabulate_2d n C (\\i j -> if j == 0 then xs[i, C - 1] else xs[i, j - 1] - 7)",
+    "rows of rows": "map (\\r -> map (\\x -> map (+ x) r) r) xs",
+    "checked": "tabulate_2d n C (\\i j -> xs[i64.i32 (xs[i, j] & 63) % n, j])",
+    "loops": "map (map (\\x -> loop y = x for i < x & 3 do y * 2 + i)) xs",
+    "several results": "map (\\r -> unzip (map (\\x -> (x / 3, f32.i32 x)) r)) xs |> unzip",
+    "calls": "map (map (\\x -> f32.sqrt (f32.exp (f32.i32 x / 50)))) xs",
 }
 
 
-def arguments(h: int, w: int) -> tuple[Any, Any]:
-    random = np.random.default_rng(h)
-    table = random.integers(0, 256, 100).astype(np.uint8)
-    return random.integers(0, 100, (h, w, 3)).astype(np.int32), table
+def source(name: str, columns: int) -> Source:
+    body = BODIES[name].replace("C", str(columns))
+    return Source("rows.fut", f"entry main [n] (xs: [n][{columns}]i32) = {body}")
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
-    program = minifut.compile(PROGRAMS[name], schedule=schedule)
-    oracle = minifut.compile(PROGRAMS[name], backend="interpreter")
-    for h, w in ((1, 2), (3, 5), (41, 33), (120, 64)):
-        given = arguments(h, w)
-        np.testing.assert_array_equal(program.main(*given), oracle.main(*given))
-
-
-@pytest.mark.device
-@pytest.mark.parametrize("wrong", [-1, 100, 1 << 30])
-@pytest.mark.parametrize("place", [(0, 0, 0), (20, 7, 1), (40, 32, 2)])
-def test_an_index_outside_of_the_table_is_found(
-    wrong: int, place: tuple[int, int, int]
+@pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
+@pytest.mark.parametrize("name", BODIES)
+def test_rows_of_few_elements_agree_with_the_interpreter(
+    name: str, columns: int
 ) -> None:
-    image, table = arguments(41, 33)
-    image[place] = wrong
-    with pytest.raises(
-        minifut.ProgramError, match=f"Index \\[{wrong}\\] out of bounds"
-    ):
-        minifut.compile(TABLE).main(image, table)
+    text = source(name, columns)
+    program = minifut.compile(text.text, schedule="cpu")
+    oracle = interpreted_program(stages.to_core(stages.check(text)))
+    for n in (0, 1, 5, 700):
+        xs = np.random.default_rng(n).integers(-99, 99, (n, columns)).astype(np.int32)
+        found, wanted = program.main(xs), oracle.main(xs)
+        pairs = (
+            zip(found, wanted, strict=True)
+            if isinstance(found, tuple)
+            else [(found, wanted)]
+        )
+        for one, other in pairs:
+            np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("columns", "stores"), [(2, 2), (4, 4), (5, 1)])
+def test_the_elements_of_a_short_row_are_one_point(columns: int, stores: int) -> None:
+    core = stages.to_core(stages.check(source("elements", columns)))
+    text = stages.to_host_module(stages.to_kernels(core), "cpu", "rows")
+    written = [line for line in text.splitlines() if line.strip().startswith("mapped[")]
+    assert len(written) == stores
