@@ -100,11 +100,8 @@ def by_steps(
     else:
         less = lanes.choose(passed, by, kc.Literal(0, kc.LONG))
         result = ramp - kc.Select(few, many * by, less, whole_type)
-    one_by_one = lanes.each(
-        lambda n: kc.Operation(operator, (first + n, divisor), kc.LONG), I64
-    )
     usual = kc.all_of((first >= 0, divisor > 0))
-    return kc.Select(usual, result, one_by_one, whole_type)
+    return _or_each(lanes, operator, (first, 1, divisor), usual, result)
 
 
 def by_constant(
@@ -130,11 +127,24 @@ def by_constant(
     else:
         multiple = quotient * lanes.broadcast(kc.Literal(divisor, kc.INT))
         result = kc.Cast(ramp - multiple, wide)
-    one_by_one = lanes.each(
-        lambda n: kc.Operation(operator, (first + n * step, by), kc.LONG), I64
-    )
     usual = kc.all_of((first >= 0, first < 2**62))
-    return kc.Select(usual, result, one_by_one, wide)
+    return _or_each(lanes, operator, (first, step, by), usual, result)
+
+
+def _or_each(
+    lanes: VectorOperations,
+    operator: Operator,
+    operands: tuple[kc.Expression, int, kc.Expression],
+    usual: kc.Expression,
+    result: kc.Expression,
+) -> kc.Expression:
+    """The result where it is the usual case, else lane by lane: of what is first and
+    grows by a step from lane to lane, and a divisor."""
+    first, step, divisor = operands
+    one_by_one = lanes.each(
+        lambda n: kc.Operation(operator, (first + n * step, divisor), kc.LONG), I64
+    )
+    return kc.Select(usual, result, one_by_one, result.type)
 
 
 def _result(

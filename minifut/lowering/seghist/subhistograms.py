@@ -158,10 +158,10 @@ def _update(chunk: HistogramChunk, k: KernelBuilder, elements: Elements) -> None
             together, update_together = IN_VECTORS, _update_checked_in_vectors
         else:
             together, update_together = TOGETHER, _update_together
-        whole = k.declare("whole", first + count // together * together)
-        with k.loop("together", whole, first, together) as start:
+        rest = k.declare("rest", first + count // together * together)
+        with k.loop("together", rest, first, together) as start:
             update_together(chunk, k, elements, start)
-        first = k.declare("rest", whole)
+        first = rest
     with k.loop("i", chunk.last, first) as i:
         _update_inside(k, elements(i, chunk.replicas[0]), chunk.at)
 
