@@ -24,8 +24,9 @@ from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.lowering.host.launch_parameters import launch_parameters
 from minifut.names import Name
 from minifut.opencl.c_macros import PRELUDE, macros_of
+from minifut.opencl.host_words import helpers_of, uses_floats
 from minifut.opencl.kernel_texts import Texts, has_ranges, is_part, parameter_types
-from minifut.opencl.print_host import HostPrinter, helpers_of, uses_floats
+from minifut.opencl.print_host import HostPrinter
 
 
 def _opening(name: str, lowered: KernelProgram) -> str:

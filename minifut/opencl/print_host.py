@@ -15,10 +15,7 @@ variables that it uses, which returns them:
 
 from __future__ import annotations
 
-import builtins
-import keyword
 import math
-import re
 from dataclasses import field, replace
 
 from minifut.ir.core import Atom, Constant, ScalarOp, SizeExp
@@ -32,25 +29,8 @@ from minifut.kernel_passes.device_scalars.moves import last_move, without_drops
 from minifut.lowering.host.operators import host_text
 from minifut.names import Name
 from minifut.opencl.c_expressions import Names
-
-_WORDS = """
-    run kernels rt np program ceil_div quiet PRELUDE covering f16 f32 f64 fmin fmax sqrt
-    sign truncate quotient remainder floor_div floor_mod shift_left shift_right power
-    trailing_zeros
-"""
-RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_WORDS.split()))
-_OWN = re.compile(r"(?:TEXT|program|wrap)_\w+")
-_HELPER = re.compile(
-    r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
-    r"shift_left|shift_right|power|trailing_zeros|ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
-)
-
-
-def is_word(text: str) -> bool:
-    """Whether a name of the module may not be that: words of Python, its own, and its
-    helpers."""
-    return text in RESERVED or _OWN.fullmatch(text) is not None
-
+from minifut.opencl.function_ends import split_end
+from minifut.opencl.host_words import is_word
 
 DEEPEST = 16
 """levels of indentation in one function; Python has 20 loops and 100 levels"""
@@ -233,6 +213,21 @@ class HostPrinter:
         call = f"{name}({', '.join(['run', *given])})"
         self.line(f"{left}= {call}" if left else call)
 
+    def end(self, statements: list[kc.HostAssign], results: set[Atom]) -> None:
+        """The last statements of a function as one that gives these results."""
+        outer, depth = self.made, 1
+        self.made = replace(outer, lines=[], used=set(), bound={}, depth=depth)
+        for statement in statements:
+            self.statement(statement)
+        given = [self.name(n) for n in outer.bound if n in self.made.used]
+        made = [self.name(n) for n in self.made.bound if n in results]
+        name = self.names.text(Name(f"{outer.name}_end", -1))
+        outer.parts.append(self.text(name, given, self.made.lines, made))
+        outer.used |= self.made.used
+        self.made = replace(outer, depth=depth)
+        call = ", ".join([str(len(made)), name, *given])
+        self.line(f"{''.join(f'{text}, ' for text in made)}= run.end({call})")
+
     def control(self, statement: kc.HostIf | kc.HostFor | kc.HostWhile) -> None:
         match statement:
             case kc.HostIf(condition, then, otherwise):
@@ -331,8 +326,12 @@ class HostPrinter:
             dict.fromkeys(function.parameters),
         )
         parameters = [self.names.text(p) for p in function.parameters]
-        self.block(function.body)
-        body = self.made.lines if function.body.statements else []
+        block, end = split_end(function.body)
+        outer = self.block(block) if block.statements else []
+        body = self.made.lines
+        if end:
+            self.made.bound |= dict.fromkeys(reversed(outer))
+            self.end(end, set(function.results))
         results = [self.atom(r) for r in function.results]
         if function.recursion is not None:
             enter = f"    run.enter({function.recursion})"
@@ -372,13 +371,3 @@ def bytes_of(elements: tuple[Atom, ...], type_: ScalarType) -> bytes:
 
     values = [e.value for e in elements if isinstance(e, Constant)]
     return np.array(values, DTYPES[str(type_)]).tobytes()
-
-
-def helpers_of(text: str) -> set[str]:
-    """The functions of `runtime.host_scalars` that host code calls."""
-    return set(_HELPER.findall(text))
-
-
-def uses_floats(helpers: set[str]) -> bool:
-    """Whether host code computes with floats, so that NumPy might warn."""
-    return not {"f16", "f32", "f64", "sqrt", "fmin", "fmax"}.isdisjoint(helpers)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.opencl.runtime.arrays import NEW_OBJECT, shared_result
 from minifut.opencl.runtime.pool import PoolBlock
+from minifut.opencl.runtime.recorded import lines_of
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.queue import Session
@@ -150,11 +151,7 @@ def _lending_code(
         f"def lending({given}):",
         f"    if {' or '.join(in_use)}:",
         f"        return busy({given})",
-        *(f"    given_{number}[...] = array_{number}" for number in range(arrays)),
-        "    for function, arguments in steps:",
-        "        function(*arguments)",
-        "    if number[0]:",
-        "        return clear_failure()",
+        *lines_of(arrays, forms),
         f"    return ({''.join(f'{result}, ' for result in results)})",
     ]
     return compile("\n".join(lines), "<recorded call>", "exec")

@@ -6,11 +6,12 @@
        out_0.copy()                          a view of the result's block
 
 With the same sizes and scalars a host function does the same again, unless it reads
-what kernels computed. So after some equal calls in a row it runs once with a `Recorder`
-in the place of `Run`, which executes nothing and notes launches, copies and fills. What
-it cannot note, such as a read whose value is used, raises `NotRecordableError`: then
-these calls are made as all others are, as they are if arrays are large, since arguments
-and results are copied here.
+what kernels computed, other than in its end (`function_ends`), which is called. So
+after some equal calls in a row it runs once with a `Recorder` in the place of `Run`,
+which executes nothing and notes launches, copies and fills. What it cannot note, such
+as a read whose value is used, raises `NotRecordableError`: then these calls are made as
+all others are, as they are if arrays are large, since arguments and results are copied
+here.
 
 Launches are those of the device without threads, so that each step is done when the
 next one begins. If one has recorded a failure, the call is made again in the other way,
@@ -29,6 +30,7 @@ import numpy as np
 from minifut.immutables import immutable
 from minifut.opencl.runtime.describe import DTYPES, Entry, EntryLeaf, leaves_of
 from minifut.opencl.runtime.entry import wrapped
+from minifut.opencl.runtime.host_scalars import quiet
 from minifut.opencl.runtime.kernels import SMALL_WORK, Launcher
 from minifut.opencl.runtime.pool import Block, PoolBlock, bytes_of
 
@@ -40,10 +42,12 @@ IN_A_ROW = 16
 """equal calls before they are recorded, which takes as long as some ten of them"""
 MOST = 4
 """recordings of an entry point"""
-MOST_STEPS = 64
-MOST_BYTES = 1 << 15
-"""of all blocks of a recording: from there on, copies of arguments and results take
-longer than to use them in place"""
+MOST_STEPS = 256
+MOST_BYTES = 1 << 20
+"""of all blocks of a recording"""
+COPIED_BYTES = 1 << 15
+"""of arguments and results, a step: from there on, to copy them takes longer than to
+use them in place"""
 
 Replay = Callable[..., tuple[Any, ...] | None]
 """called with the arrays among the arguments, gives the results, which no one else has;
@@ -144,7 +148,9 @@ class Recorder:
         self.blocks: list[PoolBlock] = []
         """all of the recording, none of which is used a second time"""
         self.iterations = run.iterations
-        self._allocate = run.allocate
+        self.last: Callable[[], tuple[Any, ...]] | None = None
+        """the end of a host function, called after the steps"""
+        self._run = run
         self._bytes = 0
         self._has_read = False
 
@@ -157,7 +163,7 @@ class Recorder:
         self._bytes += nbytes
         if self._bytes > MOST_BYTES:
             raise NotRecordableError
-        block = self._allocate(nbytes)
+        block = self._run.allocate(nbytes)
         self.blocks.append(block)
         return block
 
@@ -194,16 +200,29 @@ class Recorder:
         """A scalar that steps have computed, as long as it is only a result: no step
         comes after it."""
         self._has_read = True
-        return Unread(np.ndarray((), DTYPES[type_], bytes_of(block), byte))
+        return Unread(
+            "out_{}[()]", np.ndarray((), DTYPES[type_], bytes_of(block), byte)
+        )
+
+    def end(
+        self, count: int, function: Callable[..., Any], *given: Any
+    ) -> list[Unread]:
+        """The scalars that come from the end of a host function, as `read` does."""
+        if self.last is not None or any(isinstance(each, Unread) for each in given):
+            raise NotRecordableError
+        self._has_read = True
+        self.last = partial(function, self._run, *given)
+        return [Unread(f"out_{{}}(last[{number}])", None) for number in range(count)]
 
 
 class Unread:
-    """A scalar that is not known yet: any use of it ends the recording."""
+    """A scalar that is not known yet, from a view of memory or the end of a function:
+    any use of it ends the recording."""
 
-    __slots__ = ("view",)
+    __slots__ = ("form", "view")
 
-    def __init__(self, view: np.ndarray) -> None:
-        self.view = view
+    def __init__(self, form: str, view: np.ndarray | None) -> None:
+        self.form, self.view = form, view
 
 
 def _use(self: Unread, *_: object) -> Any:
@@ -256,7 +275,8 @@ class NotedLauncher:
 @immutable
 class Result:
     """A result of a recording: `form.format(place)` is its text in generated code,
-    where `out_PLACE` is a view of memory of the recording, or a number."""
+    where `out_PLACE` is a view of memory of the recording, a number, or what makes one
+    of a number from the end of a host function."""
 
     form: str
     view: Any
@@ -272,6 +292,7 @@ class Recording:
     blocks: list[PoolBlock]
     given: list[np.ndarray]
     results: list[Result]
+    last: Callable[[], tuple[Any, ...]] | None
 
     @property
     def places(self) -> list[int]:
@@ -283,7 +304,9 @@ class Recording:
         names: dict[str, Any] = {
             "blocks": self.blocks,
             "clear_failure": session.clear_failure,
+            "end": self.last,
             "number": session.number,
+            "quiet": quiet,
             "steps": self.steps,
         }
         names |= {f"given_{place}": view for place, view in enumerate(self.given)}
@@ -315,10 +338,17 @@ def record(run: Run, entry: Entry, leaves: Sequence[Any]) -> Recording:
             block, shape = value
             results.append(Result("out_{}.copy()", _view(block, shape, leaf), block))
         elif isinstance(value, Unread):
-            results.append(Result("out_{}[()]", value.view))
+            made = partial(wrapped, dtype=DTYPES[leaf.type])
+            results.append(
+                Result(value.form, made if value.view is None else value.view)
+            )
         else:
             results.append(Result("out_{}", wrapped(value, DTYPES[leaf.type])))
-    return Recording(recorder.steps, recorder.blocks, given, results)
+    blocks = [result.block for result in results if result.block is not None]
+    copied = sum(view.nbytes for view in given) + sum(b.nbytes for b in blocks)
+    if copied > COPIED_BYTES * max(1, len(recorder.steps)):
+        raise NotRecordableError
+    return Recording(recorder.steps, recorder.blocks, given, results, recorder.last)
 
 
 def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) -> Replay:
@@ -333,18 +363,27 @@ def recorded(session: Session, run: Run, entry: Entry, leaves: Sequence[Any]) ->
 
 @cache
 def _code(arrays: int, forms: tuple[str, ...]) -> CodeType:
+    results = "".join(f"{form.format(place)}, " for place, form in enumerate(forms))
     lines = [
         f"def replay({', '.join(f'array_{place}' for place in range(arrays))}):",
+        *lines_of(arrays, forms),
+        f"    return ({results})",
+    ]
+    return compile("\n".join(lines), "<recorded call>", "exec")
+
+
+def lines_of(arrays: int, forms: tuple[str, ...]) -> list[str]:
+    """What is done in a recorded call before it gives results of these forms."""
+    lines = [
         *(f"    given_{place}[...] = array_{place}" for place in range(arrays)),
         "    for function, arguments in steps:",
         "        function(*arguments)",
         "    if number[0]:",
         "        return clear_failure()",
-        "    return ("
-        + "".join(f"{form.format(place)}, " for place, form in enumerate(forms))
-        + ")",
     ]
-    return compile("\n".join(lines), "<recorded call>", "exec")
+    if any("last" in form for form in forms):
+        lines += ["    with quiet():", "        last = end()"]
+    return lines
 
 
 def _view(block: Block, shape: tuple[int, ...], leaf: EntryLeaf) -> np.ndarray:

@@ -23,6 +23,14 @@ entry set [n] (xs: [n]i32): [n]i32 = scatter (replicate n 0) (reverse (iota n)) 
 entry sums [n] (xs: [n]f64): (f64, f64, i64) = (f64.sum xs, f64.maximum xs, n)
 entry pick [n] [m] (xs: [n]f32) (is: [m]i64): [m]f32 = map (\\i -> xs[i]) is
 entry rows [n] [m] (a: [n][m]f32): [n]f32 = map f32.sum a
+entry mean [n] (xs: [n]f32) (ys: [n]f32): (f32, f32, [n]f32) =
+  let m = f32.sum xs / f32.sum ys
+  in (m, f32.maximum (map (* m) ys) / m, map (* m) xs)
+entry ratio [n] (xs: [n]i32) (ys: [n]i32): (i32, bool) =
+  let (a, b) = (i32.sum xs, i32.sum ys)
+  in (a / b, a > b)
+entry steps [n] (xs: [n]f32): [n]f32 =
+  loop xs for i < 40 do map2 (\\x y -> x * 0.5 - y) xs (rotate 1 xs)
 entry first [n] (xs: [n]i64): i64 = if xs[0] > 0 then n else 0
 """
 XS, IS = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.int32)
@@ -40,6 +48,10 @@ MORE_CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("sums", (np.arange(5.0),)),
     ("pick", (XS, np.array([3, 1]))),
     ("pick", (XS, np.array([3, 6]))),
+    ("mean", (XS, XS + 1)),
+    ("mean", (XS, 0 * XS)),
+    ("ratio", (IS, IS - 1)),
+    ("ratio", (IS, 0 * IS)),
     ("rows", (XS.reshape(2, 3),)),
     ("rows", (XS.reshape(3, 2),)),
 ]
@@ -85,7 +97,7 @@ def test_every_repetition_gives_what_the_first_call_gave(names: list[str]) -> No
         for _ in range(TIMES):
             assert outcome(program[name], arguments) == wanted, (name, arguments)
     assert {"twice", "product", "four", "same", "numbers", "at", "none"} <= set(names)
-    assert {"bins", "prefixes", "set", "sums", "pick", "rows"} <= set(names)
+    assert {"bins", "prefixes", "set", "sums", "pick", "rows", "mean"} <= set(names)
     # sizes and branches that elements determine
     assert not {"large", "grow", "first", "record", "consume"} & set(names)
 
@@ -152,6 +164,16 @@ def test_other_parameters_and_watching_end_recordings(names: list[str]) -> None:
         with program.tuning.watch() as seen:
             assert program.rows(a).tolist() == a.sum(1).tolist()
         assert seen.kernels and not names
+
+
+@pytest.mark.device
+def test_many_launches_on_little_memory_are_recorded(names: list[str]) -> None:
+    program = minifut.compile(MORE, params={"steps.loop_map.host": 0})
+    xs = np.arange(1024, dtype=np.float32)
+    wanted = program.steps(xs)
+    for _ in range(TIMES):
+        assert np.array_equal(program.steps(xs), wanted)
+    assert "steps" in names
 
 
 @pytest.mark.device
