@@ -199,7 +199,7 @@ SHUFFLES: dict[str, str] = (
             interleave(part, lanes, bits), lanes, bits, _interleaved(part, lanes)
         )
         for part in ("LOW", "HIGH")
-        for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 64))
+        for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 32), (8, 64))
     }
     | {
         move_up(distance, lanes, bits): _definition(

@@ -80,8 +80,7 @@ def lower(
     if k.local_bytes == ZERO:
         host.statements.extend(within)
     elif k.local_bytes.names() <= host.build.parameters.keys() | blocks:
-        used = tuple((c.parameter.name, c.name) for c in k.constants.values())
-        host.emit(kc.CheckGroup(ONE, k.local_bytes, used))
+        host.emit(kc.CheckGroup(ONE, k.local_bytes, k.settable_constants()))
         host.statements.extend(within)
     else:
         with host.nested() as beyond:

@@ -51,9 +51,7 @@ def check_group(host: HostBuilder, k: KernelBuilder, group: Size) -> None:
         if isinstance(statement, kc.DeclareArray) and statement.memory.space == "local":
             element = statement.memory.element
             nbytes = nbytes + statement.count * local_bytes(element)
-    chosen = [c for c in k.constants.values() if c.parameter.kind != "limit"]
-    used = {c.parameter.name: c.name for c in chosen}
-    host.emit(kc.CheckGroup(group, nbytes, tuple(used.items())))
+    host.emit(kc.CheckGroup(group, nbytes, k.settable_constants()))
 
 
 def check_requested_tiles(host: HostBuilder, nbytes: Size) -> None:

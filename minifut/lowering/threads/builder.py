@@ -145,6 +145,12 @@ class KernelBuilder(CodeBuilder):
         """Whether the size is known when the kernel is built."""
         return self.host.build.covers(size)
 
+    def settable_constants(self) -> tuple[tuple[str, Name], ...]:
+        """The names of the parameters that a user can set for the kernel, and the
+        variables of the host with their values."""
+        found = [c for c in self.constants.values() if c.parameter.kind != "limit"]
+        return tuple((constant.parameter.name, constant.name) for constant in found)
+
     def keep_constants(self, size: Size) -> None:
         """Let the kernel be built again where a parameter in the size changes, though
         its text does not mention it."""

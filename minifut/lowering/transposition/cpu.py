@@ -4,20 +4,24 @@
     4 times:  (r0, r8, r1, r9, ..) → interleaved, low halves and high halves
     16 rows of the target
 
-A group transposes a block of 256 x 256, which touches few pages. Each row of a square
-is a cache line: a result too large for the caches is stored with non-temporal stores if
-its rows are aligned; else the lines that the next squares write are prefetched (a plane
-of odd sides beyond the caches takes 0.6 of the time). The last squares of a block
-overlap those before; blocks smaller than a square are copied by the element. Elements
-of 8 bytes are transposed in squares of 8 x 8.
+Where 16 such vectors do not fit into registers, four squares of half the side do: two
+below each other first, which are of the same lines of the source (of a stride of 16 KB
+no more than 8 fit the first cache). They are not streamed, as half a line takes longer
+by itself. A group transposes a block of 256 x 256, which touches few pages. Each row of
+a square is a cache line: a result too large for the caches is stored with non-temporal
+stores if its rows are aligned; else the lines that the next squares write are
+prefetched (a plane of odd sides beyond the caches takes 0.6 of the time). The last
+squares of a block overlap those before; blocks smaller than a square are copied by the
+element. Elements of 8 bytes are transposed in squares of 8 x 8.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minifut.ir.kernels import Parameter
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import BOOL, U8
+from minifut.ir.types import BOOL, U8, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import interleave
 from minifut.kernel_ir.types import STREAMABLE
@@ -30,6 +34,9 @@ from minifut.lowering.threads.register_tiles import RegisterTile, each_register
 from minifut.lowering.transposition.planes import Plane, as_parameters
 
 BLOCK = 256
+VECTOR_BYTES = Parameter(
+    "device.vector_bytes", "limit", (("cpu", 64), ("gpu", 64), ("avx2", 32))
+)
 
 
 def copy_transposed(host: HostBuilder, plane: Plane) -> None:
@@ -90,27 +97,60 @@ def transpose_square(
 ) -> None:
     """Transpose the square that starts at (i, j)."""
     element = plane.source.memory.element
-    type_ = kc.VectorType(U8 if element == BOOL else element, width)
+    scalar = U8 if element == BOOL else element
     k.use(plane.source.memory)
     k.use(plane.target.memory, written=True)
-    at = [k.as_size(index, "at") for index in outer]
+    at = tuple([k.as_size(index, "at") for index in outer])
     row, column = k.as_size(i), k.as_size(j)
-    squares = _rows(k, type_)
     if not streaming and plane.target.memory.space == "global":
-        with each_register(k, squares.counts) as (r,):
+        with each_register(k, (Size.constant(width),)) as (r,):
             next_row = row + width + Size.of(r)
             there = k.size_value(plane.target.position((*at, next_row, column)))
             k.emit(kc.Prefetch(plane.target.memory, there))
+
+    def square(place: tuple[Size, ...], side: int, streaming: bool) -> kc.Block:
+        with k.nested() as made:
+            _transpose(k, plane, place, kc.VectorType(scalar, side), streaming)
+        return kc.Block(tuple(made))
+
+    whole = square((*at, row, column), width, streaming)
+    half, two = width // 2, Size.constant(2)
+    nbytes = width * _register_bits(scalar) // 8
+    if width * nbytes <= 512:
+        k.statements.extend(whole.statements)
+        return
+    with k.nested() as quarters, each_register(k, (two, two)) as (across, down):
+        place = (row + Size.of(down) * half, column + Size.of(across) * half)
+        k.emit(square((*at, *place), half, False))
+    fits = k.build_constant(VECTOR_BYTES) >= nbytes
+    k.emit(kc.StaticIf(fits, whole, kc.Block(tuple(quarters))))
+
+
+def _transpose(
+    k: KernelBuilder,
+    plane: Plane,
+    place: tuple[Size, ...],
+    type_: kc.VectorType,
+    streaming: bool,
+) -> None:
+    """Transpose the square of vectors of a type that starts at a place."""
+    *at, row, column = place
+    squares = _rows(k, type_)
     with each_register(k, squares.counts) as (r,):
         here = plane.source.position((*at, row, column + Size.of(r)))
         load = kc.Load(plane.source.memory, k.size_value(here), type_)
         k.emit(kc.Declare(squares.at((r,)), load))
-    for _ in range(width.bit_length() - 1):
+    for _ in range(type_.lanes.bit_length() - 1):
         squares = _interleaved(k, squares)
     with each_register(k, squares.counts) as (r,):
         there = k.size_value(plane.target.position((*at, row + Size.of(r), column)))
         store = kc.Store(plane.target.memory, there, squares.at((r,)), streaming)
         k.emit(store)
+
+
+def _register_bits(scalar: ScalarType) -> int:
+    """Those that a value takes in registers, where f16 are f32."""
+    return max(32, scalar.bits) if scalar.is_float else scalar.bits
 
 
 def _rows(k: KernelBuilder, type_: kc.VectorType) -> RegisterTile:
@@ -120,9 +160,7 @@ def _rows(k: KernelBuilder, type_: kc.VectorType) -> RegisterTile:
 
 def _interleaved(k: KernelBuilder, rows: RegisterTile) -> RegisterTile:
     """Row r with row r + half: the low halves become row 2r, the high ones 2r + 1."""
-    width, scalar = rows.type.lanes, rows.type.scalar
-    # f16 values are f32 in registers.
-    bits = max(32, scalar.bits) if scalar.is_float else scalar.bits
+    width, bits = rows.type.lanes, _register_bits(rows.type.scalar)
     mixed = _rows(k, rows.type)
     half = Size.constant(width // 2)
     with each_register(k, (half,)) as (r,):

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut.ir.kernels import Parameter
+from minifut.lowering.transposition import cpu
 from tests.opencl.device_programs import SCHEDULES
 
 pytestmark = pytest.mark.device
@@ -56,3 +58,17 @@ def test_large_results_around_the_caches(schedule: str) -> None:
     for shape in ((2064, 2080), (2050, 2064)):
         a = np.arange(shape[0] * shape[1], dtype=np.float32).reshape(shape)
         np.testing.assert_array_equal(program.main(a), a.T)
+
+
+@pytest.mark.parametrize("nbytes", (32, 64))
+def test_squares_by_vectors_of_either_width(
+    nbytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen = Parameter(f"device.bytes_{nbytes}", "limit", (("cpu", nbytes),))
+    monkeypatch.setattr(cpu, "VECTOR_BYTES", chosen)
+    program = minifut.compile(
+        f"entry by_{nbytes} [n][m] (a: [n][m]f32) = transpose a", schedule="cpu"
+    )
+    assert f"BYTES_{nbytes} >= 64" in "".join(program.kernels.values())
+    a = np.arange(1001 * 2003, dtype=np.float32).reshape(1001, 2003)
+    np.testing.assert_array_equal(program[f"by_{nbytes}"](a), a.T)
