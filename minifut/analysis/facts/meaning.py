@@ -323,10 +323,15 @@ def _mask_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
 
 
 def _converted_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
-    natural = exp.operator.operands[0].is_float and never_negative(
-        facts, exp.operands[0]
-    )
-    return [_by_definition(of_atom(name), number(0))] if natural else []
+    """What is no less than 0 loses high bits only."""
+    (operand,), x = exp.operands, of_atom(name)
+    if exp.operator.operands[0].is_float:
+        natural = never_negative(facts, operand)
+        return [_by_definition(x, number(0))] if natural else []
+    if not exp.operator.operands[0].is_integer:
+        return []
+    a = form_of(facts, operand)
+    return [_by_definition(a, x)] if proof.prove(facts, a) is not None else []
 
 
 BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {

@@ -56,6 +56,10 @@ TRUE = {
         "let f: f32 = convert_i64_f32(n) let g: f32 = max_f32(f, 0.5f32)"
         "let x: i64 = convert_f32_i64(g)", "x", 0
     ),
+    "a size less itself narrowed": (
+        "let y: u32 = convert_i64_u32(n) let z: i64 = convert_u32_i64(y)"
+        "let x: i64 = sub_i64(n, z)", "x", 0
+    ),
     "a sum found not to wrap after the check of it": (
         "let x: i64 = add_i64(k, 1i64) "
         "let c: bool = le_i64(0i64, x) let () = assert(c, [], []) "
@@ -85,6 +89,10 @@ FALSE = {
     "a remainder by zero": ("let x: i64 = mod_i64(k, n)", "x", 1),
     "an absolute value that wraps": ("let x: i64 = abs_i64(k)", "x", 0),
     "a shift of anything": ("let x: i64 = shr_i64(k, n)", "x", 0),
+    "a number less itself narrowed": (
+        "let y: u32 = convert_i64_u32(k) let z: i64 = convert_u32_i64(y)"
+        "let x: i64 = sub_i64(k, z)", "x", 0
+    ),
     "narrowed": (
         "let y: i32 = convert_i64_i32(n) let x: i64 = convert_i32_i64(y)", "x", 0
     ),
