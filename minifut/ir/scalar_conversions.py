@@ -20,6 +20,7 @@ from __future__ import annotations
 import re
 
 from minifut.ir.c_types import C_NAMES
+from minifut.ir.scalar_functions import float_function
 from minifut.ir.types import SCALARS, ScalarType
 
 _NAME = re.compile(r"to_([iu]\d+)_(f32|f64)(?:_(\d+))?")
@@ -87,7 +88,7 @@ _FLOATS = """
 """
 _FITTING = {
     "f32": ("0x1p31f", "convert_long@(convert_int@(x))"),
-    "f64": ("0x1p51", "as_long@(trunc(x) + 0x1.8p52) - 0x4338000000000000L"),
+    "f64": ("0x1p51", "as_long@(trunc_f64_@(x) + 0x1.8p52) - 0x4338000000000000L"),
 }
 
 
@@ -132,6 +133,9 @@ def conversion_source(name: str) -> list[tuple[str, str]] | None:
     else:
         single = conversion(SCALARS[number], target)
         before = conversion_source(single) or []
+        if number == "f64":
+            function = f"trunc_f64_{width}"
+            before = [*before, (function, float_function("trunc", "f64", width))]
         limit, fitting = _FITTING[number]
         terms |= {"single": single, "limit": limit, "fitting": fitting}
         at_once = _LONG_AT_ONCE.format(at_once=_AT_ONCE, large=_LARGE[number], **terms)

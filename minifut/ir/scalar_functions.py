@@ -4,6 +4,7 @@
     atan_f32(x)      atan((float4)(x)).x, where PoCL's for one number takes longer
     mod_f64_8(x, y)  four lanes at a time, where PoCL's for eight is wrong
     floor_f32(x)     the instruction, of which clang makes vectors
+    floor_f32_8(x)   the same: PoCL's takes four to seven times as long
 
 Powers are in `scalar_powers.py`.
 """
@@ -76,10 +77,26 @@ _INSTRUCTIONS = {"floor": "floor", "ceil": "ceil", "round": "rint", "trunc": "tr
 _INSTRUCTIONS |= {"abs": "fabs", "sqrt": "sqrt", "copysign": "copysign", "fma": "fma"}
 _OPERANDS = {"copysign": "xy", "fma": "xyz"}
 _FEATURES = {"fma": "__FMA__"}
+_ELEMENTWISE = _INSTRUCTIONS | {"abs": "abs", "round": "roundeven"}
+del _ELEMENTWISE["sqrt"]
 _INSTRUCTION = """
 {own} {name}_{type}({parameters}) {{
 #if defined(__clang__) && (defined({feature}) || defined(__aarch64__))
   return __builtin_{function}{suffix}({numbers});
+#else
+  return {function}({numbers});
+#endif
+}}
+"""
+_INSTRUCTION_OF_VECTORS = """
+{own} {name}_{type}({parameters}) {{
+#ifdef __has_builtin
+#if __has_builtin({builtin}) && (defined({feature}) || defined(__aarch64__))
+#define {name}_{type}_AT_ONCE
+#endif
+#endif
+#ifdef {name}_{type}_AT_ONCE
+  return {builtin}({numbers});
 #else
   return {function}({numbers});
 #endif
@@ -90,7 +107,7 @@ _INSTRUCTION = """
 def has_float_function(name: str, bits: int, of_vectors: bool) -> bool:
     """Whether there is one for floats of so many bits."""
     if of_vectors:
-        return name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
+        return name in _ELEMENTWISE or name in {32: _CIRCULAR, 64: _QUARTERED}[bits]
     return name in _INSTRUCTIONS or name in _BY_VECTORS
 
 
@@ -98,6 +115,8 @@ def float_function(name: str, type_: str, width: str) -> str:
     """The text of a function, for a number of lanes or, without, for one number."""
     if not width:
         return _one_number(name, type_)
+    if name in _ELEMENTWISE:
+        return _instruction(name, type_, width)
     if name in _QUARTERED:
         return _in_quarters(name, int(width))
     near = _NEAR.format(quarter=int(name == "cos")) if name != "tan" else ""
@@ -116,21 +135,26 @@ def _in_quarters(name: str, width: int) -> str:
     return f"{head} {{\n  return ({own})({calls});\n}}\n"
 
 
+def _instruction(name: str, type_: str, width: str = "") -> str:
+    own, operands = C_NAMES[type_] + width, _OPERANDS.get(name, "x")
+    template = _INSTRUCTION_OF_VECTORS if width else _INSTRUCTION
+    return template.format(
+        own=own,
+        suffix="f" if type_ == "f32" else "",
+        name=name,
+        type=f"{type_}_{width}" if width else type_,
+        builtin=f"__builtin_elementwise_{_ELEMENTWISE.get(name)}",
+        function=_INSTRUCTIONS[name],
+        feature=_FEATURES.get(name, "__SSE4_1__"),
+        parameters=", ".join(f"{own} {number}" for number in operands),
+        numbers=", ".join(operands),
+    ).lstrip()
+
+
 def _one_number(name: str, type_: str) -> str:
     """A function of single numbers: of its own, or the first of a short vector's."""
     if name in _INSTRUCTIONS:
-        operands = _OPERANDS.get(name, "x")
-        text = _INSTRUCTION.format(
-            own=C_NAMES[type_],
-            suffix="f" if type_ == "f32" else "",
-            name=name,
-            type=type_,
-            function=_INSTRUCTIONS[name],
-            feature=_FEATURES.get(name, "__SSE4_1__"),
-            parameters=", ".join(f"{C_NAMES[type_]} {number}" for number in operands),
-            numbers=", ".join(operands),
-        )
-        return text.lstrip()
+        return _instruction(name, type_)
     if type_ == "f32" and name in ("sin", "cos"):
         near = _NEAR.format(quarter=int(name == "cos")).replace("any(far)", "far")
         near = near[: near.index("\n  x = far")].replace("#", "")
