@@ -11,6 +11,7 @@ import re
 from minifut.ir.scalar_conversions import conversion_source
 from minifut.ir.scalar_functions import float_function, has_float_function
 from minifut.ir.scalar_powers import power_source
+from minifut.ir.scalar_quotients import ROUNDED, quotient_function
 from minifut.ir.types import SCALARS, ScalarType
 
 _SIGNED = {
@@ -251,7 +252,7 @@ def has_function(name: str, type_: ScalarType, of_vectors: bool = False) -> bool
     """Whether an operator has a function, named like `shl_i32`, `shl_i32_16`."""
     match type_.kind, type_.bits:
         case "int" | "uint", _:
-            return name in (_OF_VECTORS if of_vectors else _SIGNED)
+            return name in ({*_OF_VECTORS, *ROUNDED} if of_vectors else _SIGNED)
         case "float", 16:
             return not of_vectors and name in ("to_bits", "from_bits", "nextafter")
         case "float", bits:
@@ -277,7 +278,7 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
     if type_name in ("f32", "f64"):
         return [(helper, float_function(name, type_name, "".join(width)))]
     text = _numeric(name, SCALARS[type_name], *width).lstrip()
-    others = set(re.findall(r"\b[a-z]+_[iu]\d+_\d+\b", text)) - {helper}
+    others = set(re.findall(r"\b[a-z]+_[iuf]\d+(?:_\d+)?\b", text)) - {helper}
     pairs = [pair for other in sorted(others) for pair in helper_source(other)]
     return [*pairs, (helper, text)]
 
@@ -287,6 +288,8 @@ def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
     own = word if type_.kind == "int" else f"u{word}"
     templates = _SIGNED if type_.kind == "int" else _UNSIGNED
     all_ones = (1 << type_.bits) - 1
+    if width and name in ROUNDED:
+        return quotient_function(name, type_, own).replace("#", width)
     if width:
         templates = _OF_VECTORS
     text = templates[name].format(

@@ -45,13 +45,15 @@ def test_helpers_come_after_those_they_call() -> None:
 def test_spellings_fit_vectors() -> None:
     add = spelling(operator("add", I32))
     assert add.text("a", "b", width=4) == "as_int4(as_uint4(a) + as_uint4(b))"
-    assert spelling(operator("div", I32)).vector is None
+    quotient = spelling(operator("div", I32))
+    assert quotient.text("a", "b", width=4) == "div_i32_4(a, b)"
 
 
 def test_rounding_is_one_instruction_where_the_compiler_knows_it() -> None:
     rounding = spelling(operator("round", F32))
     assert rounding.text("x") == "round_f32(x)"
-    assert rounding.text("x", width=8) == "rint(x)"
+    assert rounding.text("x", width=8) == "round_f32_8(x)"
+    assert "__builtin_elementwise_roundeven(x)" in helper_text(["round_f32_8"])
     assert "__builtin_rintf(x)" in helper_text(rounding.helpers)
     assert "__builtin_trunc(x)" in helper_text(spelling(operator("trunc", F64)).helpers)
 

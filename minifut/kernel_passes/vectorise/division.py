@@ -1,78 +1,23 @@
-"""Quotients of integers in lanes: no processor divides vectors of them, but of floats.
+"""Quotients in lanes of positions by the same number: one scalar division a vector.
 
-    quot(a, b), 32 bits     trunc((double)a / (double)b)
-    quot(a, b), 64 bits     the same where all operands are below 2^51
-    div(a, b)               the same, less one where it was rounded up
     div(i + lane, n)        i / n, one more from the lane with the next multiple of n on
     div(i + lane * 2, 3)    i / 3 + (i % 3 + lane * 2) / 3, of small numbers
 
-Exact: with up to 16 bits in f32, up to 32 in f64, a quotient that is not whole is
-farther from the next whole number than the error of the division. A lane that divides
-by zero gets 0, as one point would.
+Quotients of other vectors are functions (`ir/scalar_quotients.py`).
 """
 
 from __future__ import annotations
 
 from minifut.ir.scalars import Operator
-from minifut.ir.types import F32, F64, I32, I64, ScalarType
+from minifut.ir.types import F32, I32, I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.vectors import VectorOperations
 
-EXACT_BITS = 51
-"""A quotient of numbers of so many bits that is not whole is farther from the next
-whole number than the error of dividing doubles."""
 SMALL_BITS = 16
-"""The same of floats of 32 bits."""
+"""Floats of 32 bits give the quotients of numbers of so many bits exactly: one that is
+not whole is farther from the next whole number than the error of the division."""
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")
-
-
-def by_floats(
-    lanes: VectorOperations,
-    operator: Operator,
-    left: kc.Expression,
-    right: kc.Expression,
-) -> kc.Expression | None:
-    """A quotient or remainder of vectors of at most 32 bits, None if it is something
-    else. The operands are mentioned more than once."""
-    name, type_ = operator.name, operator.type
-    if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits > 32:
-        return None
-    zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
-    result = _result(lanes, operator, left, right)
-    return lanes.choose(lanes.compare("!=", right, zero), result, zero)
-
-
-def by_doubles(
-    lanes: VectorOperations,
-    operator: Operator,
-    left: kc.Expression,
-    right: kc.Expression,
-) -> kc.Expression | None:
-    """A quotient or remainder of vectors of 64 bits; lane by lane if one of the
-    operands is far from zero."""
-    name, type_ = operator.name, operator.type
-    if name not in (*QUOTIENTS, *RESTS) or not type_.is_integer or type_.bits != 64:
-        return None
-
-    def binary(symbol: str, a: kc.Expression, b: kc.Expression) -> kc.Expression:
-        return kc.Binary(symbol, a, b, left.type)
-
-    def size(number: kc.Expression) -> kc.Expression:
-        if type_.kind == "uint":
-            return number
-        return binary("^", number, binary(">>", number, places(63)))
-
-    def places(number: int) -> kc.Expression:
-        return lanes.broadcast(kc.Literal(number, kc.VectorType(type_)))
-
-    above = binary(">>", binary("|", size(left), size(right)), places(EXACT_BITS))
-    far = lanes.compare("!=", above, places(0))
-    quotient = _result(lanes, operator, left, right)
-    by_zero = lanes.compare("==", right, places(0))
-    near = lanes.choose(by_zero, places(0), quotient)
-    one_by_one = lanes.in_each(operator, (left, right))
-    return kc.Select(kc.Call("any", (far,), kc.TRUTH), one_by_one, near, left.type)
 
 
 def by_steps(
@@ -145,44 +90,3 @@ def _or_each(
         lambda n: kc.Operation(operator, (first + n * step, divisor), kc.LONG), I64
     )
     return kc.Select(usual, result, one_by_one, result.type)
-
-
-def _result(
-    lanes: VectorOperations,
-    operator: Operator,
-    left: kc.Expression,
-    right: kc.Expression,
-) -> kc.Expression:
-    """The quotient or remainder where it is not by zero."""
-    name, type_ = operator.name, operator.type
-    quotient = _truncated(lanes, type_, left, right)
-    if name == "quot" or (name == "div" and type_.kind == "uint"):
-        return quotient
-    product = kc.Binary("*", quotient, right, left.type)
-    rest: kc.Expression = kc.Binary("-", left, product, left.type)
-    if name == "rem" or type_.kind == "uint":
-        return rest
-    zero = lanes.broadcast(kc.Literal(0, kc.VectorType(type_)))
-    signs = kc.Binary("^", left, right, left.type)
-    crossed = lanes.both(
-        lanes.compare("!=", rest, zero), lanes.compare("<", signs, zero)
-    )
-    if name == "div":
-        one = lanes.broadcast(kc.Literal(1, kc.VectorType(type_)))
-        return lanes.choose(crossed, kc.Binary("-", quotient, one, left.type), quotient)
-    return lanes.choose(crossed, kc.Binary("+", rest, right, left.type), rest)
-
-
-def _truncated(
-    lanes: VectorOperations,
-    type_: ScalarType,
-    left: kc.Expression,
-    right: kc.Expression,
-) -> kc.Expression:
-    """The quotient without what is behind the point. It may need one bit more than its
-    operands have: the least integer divided by -1 is itself."""
-    wide, whole = (F64, I64) if type_.bits >= 32 else (F32, I32)
-    float_type = kc.VectorType(wide, lanes.width)
-    above, below = kc.Cast(left, float_type), kc.Cast(right, float_type)
-    exact = kc.Binary("/", above, below, float_type)
-    return kc.Cast(kc.Cast(exact, kc.VectorType(whole, lanes.width)), left.type)

@@ -33,8 +33,6 @@ from minifut.kernel_passes.vectorise.division import (
     QUOTIENTS,
     RESTS,
     by_constant,
-    by_doubles,
-    by_floats,
     by_steps,
 )
 from minifut.kernel_passes.vectorise.permutations import (
@@ -225,17 +223,13 @@ class ExpressionVectoriser(VectorOperations):
         shifted = self.by_constant_places(operator, wide[0], operands[-1])
         if shifted is not None:
             return shifted
+        halved = self.by_power_of_two(operator, wide[0], operands[-1])
+        if halved is not None:
+            return halved
         if spelling(operator).vector is not None and operator.result != BOOL:
             return kc.Operation(operator, tuple(wide), self.wide(operator.result))
         if name in ("isnan", "isinf"):
             return self.tested(name, wide[0])
-        halved = self.by_power_of_two(operator, wide[0], operands[-1])
-        if halved is not None:
-            return halved
-        for divide in (by_floats, by_doubles):
-            quotient = divide(self, operator, wide[0], wide[-1])
-            if quotient is not None:
-                return quotient
         if operator.result == BOOL or self.loops:
             raise NotVectorisable(f"{operator} is done lane by lane")
         return self.in_each(operator, wide)
