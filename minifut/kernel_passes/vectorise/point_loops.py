@@ -32,7 +32,7 @@ from minifut.kernel_passes.editor import (
     loops_of,
 )
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
-from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.long_integers import (
@@ -81,7 +81,7 @@ def _is_profitable(loop: kc.For) -> bool:
     )
     return (
         folds
-        or calls_functions(loop.body)
+        or gains_in_vectors(loop.body)
         or _reads_matrices(loop)
         or _writes_apart(loop)
     )

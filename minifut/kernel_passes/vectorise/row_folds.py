@@ -28,7 +28,7 @@ from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared, targets
 from minifut.kernel_passes.vectorise.affine import Affine, affine
-from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     KernelOutcome,
@@ -193,7 +193,7 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
     if (reason := _scattered(loop)) is not None:
         return reason
     code = _point_code(context, loop, found)
-    scalar = calls_functions(loop) or any(each.is_extreme for each in found)
+    scalar = gains_in_vectors(loop) or any(each.is_extreme for each in found)
     fewest = 1 if scalar else LONG
 
     def make(width: int) -> None:

@@ -10,7 +10,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.accesses import MASKABLE
-from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.operators import Fold, OperatorCode, PointCode
 
 SHORT_ROW, SHORT_ROW_OF_CALLS, SHORT_ROW_OF_LOOPS = 28, 12, 2
@@ -27,7 +27,7 @@ def fewest_with_masks(fold: Fold) -> int | None:
         return None
     if not fold.cheap:
         return SHORT_ROW_OF_LOOPS if _has_maskable_loops(code) else None
-    calls = calls_functions(kc.Block(code.body))
+    calls = gains_in_vectors(kc.Block(code.body))
     if not calls and _is_sum(code.operator):
         return None
     if not _is_maskable(code):

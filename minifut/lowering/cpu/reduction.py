@@ -26,7 +26,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.check_ranges import test_range
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.lowering.cpu.partition import GROUPS_PER_CORE, SMALLEST_CHUNK
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.slices import destination
@@ -119,7 +119,7 @@ class Reduction:
     def is_simple(self) -> bool:
         """Whether the operators are scalar operators on each component, and the body
         calls no functions: such loops the device's compiler vectorises well itself."""
-        return not calls_functions(self.operation.body) and all(
+        return not gains_in_vectors(self.operation.body) and all(
             component_operators(o.operator) for o in self.operators
         )
 

@@ -63,6 +63,48 @@ def test_points_without_calls_are_left_to_the_compiler_of_the_device() -> None:
     assert "LANES" not in module
 
 
+QUOTIENTS = """
+entry of_points (xs: []TYPE) (ys: []TYPE) =
+  unzip4 (map2 (\\x y -> if y == 0 then (0, 0, 0, 0)
+                         else (x / y, x % y, x // y, x %% y)) xs ys)
+entry folded (xs: []TYPE) (y: TYPE) =
+  i64.sum (map (\\x -> i64.TYPE (x % y) * 3 + i64.TYPE (x // y)) xs)
+"""
+
+
+@pytest.mark.parametrize("element", ["i8", "u16", "i32", "u32"])
+def test_quotients_are_of_whole_vectors(element: str) -> None:
+    source = Source("quotients.fut", QUOTIENTS.replace("TYPE", element))
+    core = stages.to_core(stages.check(source))
+    text = stages.to_host_module(stages.to_kernels(core), "cpu", "quotients")
+    for name in ("div", "mod", "quot", "rem"):
+        assert f"= {name}_{element}_8(" in text
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("lanes", [16, 8, 1])
+@pytest.mark.parametrize("element", ["i8", "u16", "i32", "u32", "i64", "u64"])
+def test_quotients_in_lanes_agree_with_the_interpreter(
+    element: str, lanes: int
+) -> None:
+    text = QUOTIENTS.replace("TYPE", element)
+    program = minifut.compile(text, schedule="cpu", params={"lanes": lanes})
+    oracle = interpreted_program(stages.to_core(stages.check(Source("", text))))
+    dtype = np.dtype(element[0] + str(int(element[1:]) // 8))
+    ends = np.iinfo(dtype)
+    near = [v for e in (ends.min, ends.max) for v in range(e, e + 3) if v <= ends.max]
+    own = np.array([*near, ends.max - 1, 0, 1, 2, 3, 7, 10, ends.max // 3], dtype)
+    if ends.min < 0:
+        own = np.concatenate([own, -own])
+    xs, ys = (x.ravel() for x in np.meshgrid(own, own))
+    for found, wanted in zip(
+        program.of_points(xs, ys), oracle.of_points(xs, ys), strict=True
+    ):
+        np.testing.assert_array_equal(found, wanted)
+    for y in own[own != 0]:
+        assert program.folded(xs, y) == oracle.folded(xs, y)
+
+
 @pytest.mark.device
 @pytest.mark.parametrize("lanes", [16, 8])
 def test_circular_functions_in_lanes_are_exact_to_three_units(lanes: int) -> None:
