@@ -24,7 +24,7 @@ from minifut.names import Name
 FAR_OFFSET = 1 << 20
 SMALLEST_PERIOD = 1024
 """a known divisor or mask for which a loop is split"""
-LARGEST_FACTOR = 64
+LARGEST_FACTOR = 1024
 UNSIGNED = kc.VectorType(U64)
 MOST_DEFINITIONS = 64
 """that are looked into for an expression: one of more is hardly affine, and there are
@@ -35,8 +35,8 @@ INTEGERS = (kc.Cast, kc.Operation, kc.Binary)
 QUOTIENTS = ("quot", "div")
 MASKS = ("and", "&")
 RESIDUES = ("rem", "mod", *MASKS)
-LARGEST_PERIOD = 4
-"""a divisor by which points are distinguished"""
+LARGEST_DIVISOR = 64
+"""of indices of which a quotient may be affine"""
 FAR = 1 << 48
 """no array has as many elements: where a bound is farther away, it does not matter how
 far"""
@@ -345,7 +345,9 @@ def divisor(name: str, right: kc.Expression) -> int:
     if not isinstance(right, kc.Literal) or name not in (*QUOTIENTS, *RESIDUES):
         return 0
     by = int(right.value) + (1 if name in MASKS else 0)
-    return by if 1 < by <= LARGEST_PERIOD and not (name in MASKS and by & by - 1) else 0
+    return (
+        by if 1 < by <= LARGEST_DIVISOR and not (name in MASKS and by & by - 1) else 0
+    )
 
 
 def _as_long(exp: kc.Expression) -> kc.Expression:

@@ -190,5 +190,5 @@ def is_independent(statements: tuple[kc.Statement, ...]) -> bool:
     stores = [n for n in nodes if isinstance(n, kc.Store)]
     if any(s.memory in read or s.memory.space == "private" for s in stores):
         return False
-    simple = (kc.Declare, kc.Assign, kc.Store, kc.Branch, kc.Block)
+    simple = (kc.Declare, kc.Assign, kc.Store, kc.Branch, kc.Block, kc.Reassociate)
     return all(isinstance(n, simple) for n in nodes if isinstance(n, kc.Statement))

@@ -19,33 +19,28 @@ each has one residue and a quotient that is affine:
                                                  y[2 * k + 1] = x[k]
                                              }
 
+So it does with j * 2 / 3, whose period is 3 (`point_periods`).
+
 Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
 from __future__ import annotations
 
-import math
-
 from minifut.ir.node import replace
-from minifut.ir.traverse import rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import KernelEditor
+from minifut.kernel_passes.point_periods import in_periods, period_of_points
+from minifut.kernel_passes.position_ends import PositionEnds
 from minifut.kernel_passes.position_ranges import (
-    LARGEST_PERIOD,
-    QUOTIENTS,
     PositionIndices,
     PositionRange,
     clamped,
-    divisor,
     emit_ranges,
     used,
 )
 from minifut.rewrite.rule import Declined, rule
-
-MOST_STATEMENTS = 600
-"""of a body of which there are copies for residues"""
 
 
 def split_wrapping_loops(k: KernelEditor) -> None:
@@ -117,6 +112,72 @@ def split_wrapping(
                 ys[i_2] = xs[at_2];
             }
         }
+    before:
+        given (const float *xs, float *ys, long n, long m)
+        PARALLEL
+        for (long i = 0; i < n; i++) {
+            long at = quot_i64(i * 4, 8);
+            if (at < m) {
+                ys[i] = xs[at];
+            }
+        }
+    after:
+        long low = min((long)(0L), (long)(n / 2L));
+        long high = min((long)(max(low, (long)(n / 2L))), (long)(n / 2L));
+        long before = max((long)(0L), (long)(low * 2L));
+        long behind = max((long)(0L), (long)(high * 2L));
+        for (long side = 0L; side < 2L; side++) {
+            PARALLEL
+            for (long i = (side == 0L) ? 0L : behind; i < ((side == 0L) ? before : n);
+            i++) {
+                long at = quot_i64((i * 4L), 8L);
+                if (at < m) {
+                    ys[i] = xs[at];
+                }
+            }
+        }
+        long low_1 = min(low, high);
+        long high_1 = min((long)(max(low_1,
+        (long)(max((long)(min((long)(max((long)(min(m, (long)(281474976710656L))),
+        (long)((-281474976710656L))) - 1L), (long)(281474976710656L))),
+        (long)((-281474976710656L))) + 1L))), high);
+        for (long side_1 = 0L; side_1 < 2L; side_1++) {
+            PARALLEL
+            for (long k = (side_1 == 0L) ? low : high_1; k < ((side_1 == 0L) ? low_1 :
+            high); k++) {
+                {
+                    long i_1 = k * 2L;
+                    long at_1 = k;
+                    if (at_1 < m) {
+                        ys[i_1] = xs[at_1];
+                    }
+                }
+                {
+                    long i_2 = (k * 2L) + 1L;
+                    long at_2 = k;
+                    if (at_2 < m) {
+                        ys[i_2] = xs[at_2];
+                    }
+                }
+            }
+        }
+        PARALLEL
+        for (long k = low_1; k < high_1; k++) {
+            {
+                long i_1 = k * 2L;
+                long at_1 = k;
+                {
+                    ys[i_1] = xs[at_1];
+                }
+            }
+            {
+                long i_2 = (k * 2L) + 1L;
+                long at_2 = k;
+                {
+                    ys[i_2] = xs[at_2];
+                }
+            }
+        }
     declines: no index wraps around
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
@@ -125,8 +186,8 @@ def split_wrapping(
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
-    period = _period(loop) if loop.parallel and not loop.expensive else 1
-    inner = loop if period == 1 else _by_periods(loop, period, context.k)
+    period = period_of_points(loop)
+    inner = loop if period == 1 else in_periods(loop, period, context.k)
     search = PositionIndices(inner)
     straight = tuple(search.within(s) for s in inner.body.statements)
     if not search.limits and period == 1:
@@ -136,6 +197,22 @@ def split_wrapping(
     outer = replace(loop, points=False, expensive=False)
     with context.k.nested() as made:
         emit_ranges(context.k, where, inner, outer, period)
+    if period > 1:
+        *before, rounds = made
+        assert isinstance(rounds, kc.For)
+        return (*before, *_without_ends(rounds, context.k))
+    return tuple(made)
+
+
+def _without_ends(loop: kc.For, k: CodeBuilder) -> tuple[kc.Statement, ...]:
+    """The loop split where comparisons of positions hold at all but its ends."""
+    search = PositionEnds(loop)
+    body = search.holding(loop.body)
+    if body is loop.body:
+        return (loop,)
+    inner = replace(loop, body=kc.Block(used(body.statements)))
+    with k.nested() as made:
+        emit_ranges(k, straight_range(search), inner, loop)
     return tuple(made)
 
 
@@ -150,52 +227,6 @@ def straight_range(search: PositionIndices) -> PositionRange:
             for _, factor, most, high in limits
         ],
         [_is_mask(most) for by_mask, _, most, _ in limits if by_mask],
-    )
-
-
-def _period(loop: kc.For) -> int:
-    """The small divisor by which points do something else; 1 if there is none."""
-    nodes = [node for s in loop.body.statements for node in walk(s)]
-    if sum(isinstance(node, kc.Statement) for node in nodes) > MOST_STATEMENTS:
-        return 1
-    if any(isinstance(node, kc.DeclareArray) for node in nodes):
-        return 1
-    search = PositionIndices(loop)
-    found = set()
-    branches = any(isinstance(node, kc.Branch) for node in nodes)
-    for node in nodes:
-        if not isinstance(node, kc.Operation) or len(node.operands) != 2:
-            continue
-        by = divisor(node.operator.name, node.operands[1])
-        if by and (branches or node.operator.name in QUOTIENTS):
-            search.looked_into = 0
-            index = search.index(node.operands[0])
-            if index is not None and index.factor % by and index.low == index.high:
-                found.add(by)
-    period = math.lcm(*found)
-    return period if period <= LARGEST_PERIOD else 1
-
-
-def _by_periods(loop: kc.For, period: int, k: CodeBuilder) -> kc.For:
-    """The loop whose rounds do that many points each."""
-    round_ = k.variable("k", kc.LONG)
-    copies = []
-    for residue in range(period):
-        names = k.fresh_names((loop,))
-        first = round_ * period
-        at = kc.Variable(names[loop.variable.name], kc.LONG)
-        place = kc.Declare(at, first + residue if residue else first)
-        copy = rename_to(loop.body, names)
-        copies.append(kc.Block((place, *copy.statements)))
-    start = loop.start
-    if not (isinstance(start, kc.Literal) and int(start.value) == 0):
-        start = (start + (period - 1)) // period
-    return replace(
-        loop,
-        variable=round_,
-        start=start,
-        bound=loop.bound // period,
-        body=kc.Block(tuple(copies)),
     )
 
 

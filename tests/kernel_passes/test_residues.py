@@ -42,6 +42,39 @@ entry main [n] (xs: [n]f32): []f32 =
   in flatten (tabulate_2d 3 m (\\i j ->
        if j % 2 == 0 then a[i, j]
        else 0.5 * (a[i, (j + 1) % m] + a[i, (j + m - 1) % m])))""",
+    "packed numbers": """
+entry main [n] (xs: [n]f32): []u32 =
+  let ks = map (\\x -> u32.f32 (4096 * x)) xs
+  in tabulate (n * 12 / 32) (\\w ->
+       let bit = w * 32
+       in loop r = 0 for t < 4i64 do
+            let k = bit / 12 + t
+            let shift = k * 12 - bit
+            in if shift < 32 && k < n
+               then r | (if shift >= 0 then ks[k] << u32.i64 shift
+                         else ks[k] >> u32.i64 (-shift))
+               else r)""",
+    "unpacked numbers": """
+entry main [n] (xs: [n]f32): []u32 =
+  let ws = map (\\x -> u32.f32 (4e9 * x)) xs
+  in tabulate (n * 32 / 12) (\\i ->
+       let (w, s) = (i * 12 / 32, u32.i64 (i * 12 % 32))
+       in ((ws[w] >> s) | (if s > 20 && w + 1 < n then ws[w + 1] << (32 - s) else 0))
+          & 4095)""",
+    "taps of phases": """
+entry main [n] (xs: [n]f32): []f32 =
+  let h = map f32.i64 (iota 24)
+  in tabulate (n * 3 / 2) (\\k ->
+       let (phase, base) = (k * 2 % 3, k * 2 / 3)
+       in f32.sum (tabulate 8 (\\j ->
+            if base - j >= 0 then h[phase + 3 * j] * f32.round (99 * xs[base - j]) else 0)))""",
+    "limits that come late": """
+entry main [n] (xs: [n]f32): []f32 =
+  tabulate (2 * n) (\\i ->
+    let k = i * 5 / 10
+    let near = if k > 3 && n / 2 > k then xs[k + 1] else xs[0]
+    in loop s = near for j in 1i64...3 do
+         if k * 3 <= 2 * n && k >= j then s + f32.i64 (i * 5 % 4) * xs[k - j] else s)""",
 }
 SIZES = (1, 2, 3, 5, 8, 16, 37, 64, 1000)
 
@@ -63,3 +96,12 @@ def test_points_of_all_residues_agree(name: str, schedule: str) -> None:
 def test_a_round_does_a_point_of_each_residue() -> None:
     program = minifut.compile(SOURCES["interleave"], schedule="cpu")
     assert "k * 2L) + 1L" in "".join(program.kernels.values())
+
+
+def test_quotients_of_multiples_are_affine() -> None:
+    for name, last in (
+        ("packed numbers", "= (k * 8L) + 5L;"),
+        ("taps of phases", "= k * 2L;"),
+    ):
+        program = minifut.compile(SOURCES[name], schedule="cpu")
+        assert last in "".join(program.kernels.values())
