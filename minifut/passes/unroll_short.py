@@ -13,6 +13,9 @@ elements, such as those of a row of a 4 x 4 matrix or of a point in space, are n
 parallelism that pays, and a loop keeps the map around them from being one of vectors.
 In a map of at most `WIDEST` points, such as that of a small matrix, folds may be as
 long: elsewhere products of thin matrices are better tiled, and rows summed as segments.
+So they may be where points divide their position, or a multiple of it, by a small
+number, as in resampling: on a CPU a round does all points of a period
+(`split_wrapping`).
 
 The neighbours of a point as an array, in nests of maps over `iota 3`, are literals of
 literals then, and what folds them under another shape reads scalars. That is so where
@@ -37,6 +40,7 @@ from minifut.ir.core import (
     ArrayLiteral,
     Atom,
     Body,
+    Constant,
     Copy,
     Index,
     Iota,
@@ -45,6 +49,7 @@ from minifut.ir.core import (
     Program,
     Rearrange,
     Reshape,
+    ScalarOp,
     Stm,
 )
 from minifut.ir.node import replace, same_or
@@ -52,6 +57,7 @@ from minifut.ir.scope import scope_of
 from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children, rename
+from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
 from minifut.passes.short_loops import mark_short_loop
@@ -74,6 +80,9 @@ from minifut.rewrite.trace import Derivation, Trace
 KNOWN = (ArrayLiteral, Copy, Index, Iota, Rearrange, Reshape)
 WIDEST = 16
 """points of a map in which folds are written out that are as long"""
+QUOTIENTS = ("div", "mod", "quot", "rem")
+SMALL_DIVISOR, DIVISOR_OF_MULTIPLE = 4, 64
+"""by which points divide their position, or a multiple of it"""
 NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
 NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
 TOO_LARGE = Declined("it would be too many statements")
@@ -134,7 +143,7 @@ def unroll_short(
     def inside(node: Any, most: int) -> Any:
         """The same, with folds of at most so many elements written out."""
         if isinstance(node, Screma):
-            most = WIDEST if _is_within(node, WIDEST) else FEW
+            most = WIDEST if _is_narrow(node) else FEW
         if not isinstance(node, Body):
             return map_children(node, lambda child: inside(child, most))
         made: list[Stm] = []
@@ -235,6 +244,26 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
 def _is_within(exp: Screma, most: int) -> bool:
     width = exp.width.as_constant
     return width is not None and width <= most
+
+
+def _is_narrow(exp: Screma) -> bool:
+    """Whether a map has few points, or few that are different."""
+    return _is_within(exp, WIDEST) or _has_period(exp.function)
+
+
+def _has_period(function: Lambda) -> bool:
+    """Whether a point divides its position, or a multiple of it, by a small number."""
+    least = {p.name: SMALL_DIVISOR for p in function.parameters}
+    for statement in function.body.statements:
+        match statement.exp:
+            case ScalarOp(operator, (Name() as of, Constant(by))):
+                if operator.type != I64 or of not in least:
+                    continue
+                if operator.name == "mul":
+                    least[statement.pattern[0].name] = DIVISOR_OF_MULTIPLE
+                elif operator.name in QUOTIENTS and 1 < int(by) <= least[of]:
+                    return True
+    return False
 
 
 def _reads_literal(exp: Screma, context: StatementContext) -> bool:
