@@ -128,19 +128,20 @@ class For:
     """`for (variable = start; variable < bound; variable += step)`.
 
     `parallel`: the rounds do not depend on each other through memory, so that the
-    compiler of the device may run several at once; `scalar`: it shall not. `points`:
-    they are the points of a map, in any order, which may be lifted to lanes.
-    `expensive`: a round is much work, with loops or calls inside, of which the compiler
-    of the device makes no vectors. `streams`: a round takes a block of arrays that are
-    long and read once. `full`: most often the bound is this, known when the kernel is
-    built; then a GPU may unroll the loop. `extent`: where work-items of a group take
-    different rounds before they synchronise, at least `bound - start` of each, the same
-    for all; those that are done wait inside of the loop if the compiler needs that.
+    compiler of the device may run several at once; `scalar`: it shall not; `narrow`: it
+    may, unless it would gather words around bytes. `points`: they are the points of a
+    map, in any order, which may be lifted to lanes. `expensive`: a round is much work,
+    with loops or calls inside, of which the compiler of the device makes no vectors.
+    `streams`: a round takes a block of arrays that are long and read once. `full`: most
+    often the bound is this, known when the kernel is built; then a GPU may unroll the
+    loop. `extent`: where work-items of a group take different rounds before they
+    synchronise, at least `bound - start` of each, the same for all; those that are done
+    wait inside of the loop if the compiler needs that.
     """
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}{scalar?}{streams?}"
+        "{parallel?}{points?}{expensive?}{scalar?}{narrow?}{streams?}"
         "<? unrolled {full}><? within {extent}> {body}"
     )
 
@@ -153,6 +154,7 @@ class For:
     points: bool = False
     expensive: bool = False
     scalar: bool = False
+    narrow: bool = False
     streams: bool = False
     full: Expression | None = None
     extent: Expression | None = None

@@ -15,6 +15,11 @@ PRELUDE = """\
 #define PARALLEL
 #define SCALAR
 #endif
+#ifdef __AVX512F__
+#define NARROW SCALAR
+#else
+#define NARROW PARALLEL
+#endif
 #if defined(__clang__)
 #define STREAM(value, place) __builtin_nontemporal_store(value, place)
 #define RARELY(condition) __builtin_expect(condition, 0)
@@ -85,6 +90,7 @@ MACROS = frozenset(
         "REASSOCIATE",
         "PARALLEL",
         "SCALAR",
+        "NARROW",
         "STREAM",
         "KEEP",
         "LAST",

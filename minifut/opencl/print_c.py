@@ -152,8 +152,10 @@ class CPrinter(ExpressionPrinter):
                 self.unrolled(statement, full)
                 return
             case kc.For():
-                if statement.parallel or statement.scalar:
-                    self.line("PARALLEL" if statement.parallel else "SCALAR")
+                if statement.parallel:
+                    self.line("PARALLEL")
+                elif statement.scalar or statement.narrow:
+                    self.line("SCALAR" if statement.scalar else "NARROW")
                 self.line(f"{self.head(statement)} {{")
                 self.block(statement.body)
             case kc.While(condition, body):

@@ -137,6 +137,8 @@ class Reader:
             return replace(self.loop(), parallel=True)
         if self.took("STREAMING"):
             return replace(self.loop(), streams=True)
+        if self.took("NARROW"):
+            return replace(self.loop(), narrow=True)
         if self.took("SCALAR"):
             return replace(self.loop(), scalar=True)
         if word == "for":
