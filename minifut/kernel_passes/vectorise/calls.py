@@ -2,7 +2,8 @@
 vectors, while its own functions on vectors take a quarter down to a sixteenth of the
 time per element (PoCL with AVX-512, one core: `exp` and `sin` a quarter, `cos` and
 `pow` a tenth, `log`, `atan2` and `tgamma` a fifteenth; of doubles a third on average).
-So are quotients of up to 32 bits, but for those by constants, which are products.
+So are quotients of integers, but for those by constants, which are products, and of
+64 bits only those of loaded numbers: others are positions.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.scalar_quotients import ROUNDED
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 
 
 def calls_functions(node: Any) -> bool:
@@ -26,7 +28,19 @@ def calls_functions(node: Any) -> bool:
 def gains_in_vectors(node: Any) -> bool:
     """The same, or a quotient or remainder of integers that are no positions, of which
     the compiler of the device makes no vectors either."""
-    return calls_functions(node) or any(map(_divides, _operations(node)))
+    if calls_functions(node):
+        return True
+    quotients = [part for part in _operations(node) if _divides(part)]
+    if any(part.operator.type.bits <= 32 for part in quotients):
+        return True
+    if not quotients or not isinstance(node, kc.For | kc.Block):
+        return False
+    body = node.body if isinstance(node, kc.For) else node
+    loaded = find_loaded(body.statements)
+    return any(
+        isinstance(part, kc.Operation) and varies(part.operands[0], loaded)
+        for part in quotients
+    )
 
 
 def _operations(node: Any) -> Iterator[kc.Operation | core.ScalarOp]:
@@ -36,10 +50,8 @@ def _operations(node: Any) -> Iterator[kc.Operation | core.ScalarOp]:
 
 
 def _divides(part: kc.Operation | core.ScalarOp) -> bool:
-    type_ = part.operator.type
     return (
         part.operator.name in ROUNDED
-        and type_.is_integer
-        and type_.bits <= 32
+        and part.operator.type.is_integer
         and not isinstance(part.operands[1], kc.Literal | core.Constant)
     )

@@ -72,7 +72,7 @@ entry folded (xs: []TYPE) (y: TYPE) =
 """
 
 
-@pytest.mark.parametrize("element", ["i8", "u16", "i32", "u32"])
+@pytest.mark.parametrize("element", ["i8", "u16", "i32", "u32", "i64"])
 def test_quotients_are_of_whole_vectors(element: str) -> None:
     source = Source("quotients.fut", QUOTIENTS.replace("TYPE", element))
     core = stages.to_core(stages.check(source))
