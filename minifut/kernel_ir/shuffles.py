@@ -5,6 +5,8 @@
     REVERSE_16X32(a)               a15, a14, .. a0
     LANES_XOR_1_16X32(a)           a1, a0, a3, a2, .. a15, a14
     EVERY_2_16X32(a, b)            a0, a2, .. a14, b1, b3, .. b15
+    JOIN_8X32(a, b)                a0, .. a3, b0, .. b3
+    UNPACK_LOW_8X32(a, b)          a0, b0, a1, b1, a4, b4, a5, b5: within 128 bits
 
     minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
     minifut_low_bits(bytes)        the lowest bits of the bytes of a word, side by side
@@ -23,12 +25,25 @@ from __future__ import annotations
 
 STRIDES = (2, 3)
 """of elements that are taken from whole vectors"""
+SQUARES = {32: 8, 64: 4}
+"""the lanes of 256 bits, of which squares are transposed, by the bits of a lane"""
 _MASKS = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
 
 
 def interleave(part: str, lanes: int, bits: int) -> str:
     """The name of the macro; `part` is "LOW" or "HIGH", the interleaved half."""
     return f"INTERLEAVE_{part}_{lanes}X{bits}"
+
+
+def join(lanes: int, bits: int) -> str:
+    """The name of the macro that makes a vector of two of half as many lanes."""
+    return f"JOIN_{lanes}X{bits}"
+
+
+def unpack(part: str, lanes: int, bits: int) -> str:
+    """The name of the macro that interleaves the "LOW" or "HIGH" halves of each 128
+    bits, where the instructions of AVX do."""
+    return f"UNPACK_{part}_{lanes}X{bits}"
 
 
 def move_up(distance: int, lanes: int, bits: int) -> str:
@@ -125,6 +140,12 @@ def _interleaved(part: str, lanes: int) -> list[int]:
     return [i for n in range(lanes // 2) for i in (first + n, lanes + first + n)]
 
 
+def _unpacked(part: str, lanes: int, bits: int) -> list[int]:
+    few = 128 // bits
+    within = [i if i < few else i - few + lanes for i in _interleaved(part, few)]
+    return [first + i for first in range(0, lanes, few) for i in within]
+
+
 PACK_BYTES = """\
 #ifdef __BMI2__
 #define minifut_pack_bytes(bytes, bits) __builtin_ia32_pext_di(bytes, (bits) * 255)
@@ -200,6 +221,19 @@ SHUFFLES: dict[str, str] = (
         )
         for part in ("LOW", "HIGH")
         for lanes, bits in ((16, 8), (16, 16), (16, 32), (8, 32), (8, 64))
+    }
+    | {
+        join(lanes, bits): _definition(
+            join(lanes, bits), lanes, bits, list(range(lanes))
+        )
+        for bits, lanes in SQUARES.items()
+    }
+    | {
+        unpack(part, lanes, bits): _definition(
+            unpack(part, lanes, bits), lanes, bits, _unpacked(part, lanes, bits)
+        )
+        for part in ("LOW", "HIGH")
+        for bits, lanes in SQUARES.items()
     }
     | {
         move_up(distance, lanes, bits): _definition(

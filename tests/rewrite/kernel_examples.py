@@ -127,6 +127,8 @@ def outcome_of(rule: Rule, written: Written) -> KernelOutcome:
     """What the rule makes of the last statement."""
     assert written.statement is not None
     if not written.lanes:
+        if _changes_loops_in_lanes(rule) and isinstance(written.statement, kc.For):
+            return _within(rule, written.statement, written.builder)
         site = LoopContext(written.builder, (WIDTH,))
         outcome: KernelOutcome = rule(written.fold or written.statement, site)
         if outcome is None and isinstance(written.statement, kc.For):
@@ -140,6 +142,12 @@ def outcome_of(rule: Rule, written: Written) -> KernelOutcome:
     return masked
 
 
+def _changes_loops_in_lanes(rule: Rule) -> bool:
+    """Whether a loop of an example is around what the rule is for."""
+    context = [*rule.function.__annotations__.values()][1]
+    return context == "Vectoriser"
+
+
 def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> KernelOutcome:
     """A nest of four points in lanes, if the rule did part of it; else its refusal."""
     statement = Stm((), core.Copy(Constant(True, BOOL)))
@@ -147,7 +155,8 @@ def _within(rule: Rule, nest: kc.For, k: CodeBuilder) -> KernelOutcome:
     k.derivation = Derivation(trace, statement)
     made: list[kc.Statement] = []
     with suppress(NotVectorisable):
-        made = vectorise(k, nest.body.statements, nest.variable, (nest.start, 1), WIDTH)
+        at = (nest.start, 1)
+        made = vectorise(k, nest.body.statements, nest.variable, at, WIDTH, rows=[])
     k.derivation = None
     steps = [step for step in trace.steps if step.rule is rule]
     if any(step.fired for step in steps):

@@ -291,10 +291,10 @@ def gather(
         *(__global loose_float4 *)(ys + t) = ((float4)(xs[(5L * t) + (5L * 0L)],
         xs[(5L * t) + 5L], xs[(5L * t) + (5L * 2L)], xs[(5L * t) + (5L * 3L)]));
     declines: lanes read with a large stride in a loop
-        given (const float *xs, float *ys, long t)
+        given (const int *xs, int *ys, long n, long t)
         for (long j = t; j < t + 4; j++) {
-            float y = 0.0f;
-            for (long i = 0; i < 3; i++) {
+            int y = 0;
+            for (long i = 0; i < n; i++) {
                 y = y + xs[5 * j + i];
             }
             ys[j] = y;

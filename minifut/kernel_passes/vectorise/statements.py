@@ -31,6 +31,7 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     declare_in_lanes,
     refuse_scattered,
 )
+from minifut.kernel_passes.vectorise.row_squares import traverse_in_squares
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.stores import STORES
 from minifut.kernel_passes.vectorise.varying import find_varying
@@ -283,7 +284,10 @@ class Vectoriser:
         if isinstance(loop, kc.While):
             if not self.masked(mask_loop, loop):
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
-        elif not self.masked(mask_counted_loop, loop):
+        elif not (
+            self.masked(mask_counted_loop, loop)
+            or self.masked(traverse_in_squares, loop)
+        ):
             if self.lanes.mask is not None and not calls_functions(loop.body):
                 read = tuple(streams(loop.body, (loop.variable.name,)))
                 self.lanes.loops[-1] = replace(self.lanes.loops[-1], streams=read)

@@ -1,0 +1,55 @@
+"""Rows that lanes traverse in squares, at all lengths around that of a square."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
+
+POINTS = {
+    "a result for each round": """
+      map (\\xs -> (loop (out, s) = (replicate m 0, 0) for t < m do
+        let s = s / 2 + xs[t] in (out with [t] = s, s)).0) xss""",
+    "two elements a round": """
+      map (\\xs -> let (_, s) = loop (x, s) = (0, 0) for t in 1..<m do
+        (xs[t] - x, s / 2 + xs[t - 1] * x) in [s]) xss""",
+    "rounds that wait for a condition": """
+      map (\\xs -> [loop s = 0 for t < m do
+        if s > 9 then s / 2 else s + xs[t] * (if t > 2 then xs[t - 2] else 1)]) xss""",
+    "loops in rounds": """
+      map (\\xs -> [loop s = 0 for t < m do
+        loop s = s / 2 for _k < t % 3 do s + xs[t]]) xss""",
+}
+TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "u8": np.uint8}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("lanes", [16, 8])
+@pytest.mark.parametrize("element", TYPES)
+@pytest.mark.parametrize("name", POINTS)
+def test_lanes_agree_with_the_interpreter(name: str, element: str, lanes: int) -> None:
+    text = f"""
+      #[incremental_flattening(only_outer)]
+      entry main [n][m] (xss: [n][m]{element}) ={POINTS[name]}"""
+    program = minifut.compile(text, schedule="cpu", params={"lanes": lanes})
+    oracle = interpreted_program(
+        stages.to_core(stages.check(Source("program.fut", text)))
+    )
+    generator = np.random.default_rng(5)
+    for points, rounds in ((17, 2), (17, 16), (33, 31), (16, 32), (40, 50), (7, 40)):
+        xss = generator.integers(0, 50, (points, rounds)).astype(TYPES[element])
+        found = np.asarray(program.main(xss))
+        np.testing.assert_allclose(found, oracle.main(xss), rtol=1e-5)
+
+
+@pytest.mark.parametrize("element", TYPES)
+def test_elements_of_32_and_64_bits_are_read_in_squares(element: str) -> None:
+    rows = POINTS["a result for each round"]
+    text = f"entry main [n][m] (xss: [n][m]{element}) ={rows}"
+    program = minifut.compile(text, schedule="cpu")
+    found = any("UNPACK_LOW" in text for text in program.kernels.values())
+    assert found == (element != "u8")
