@@ -29,6 +29,7 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     Owned,
     find_own_arrays,
     fitting,
+    has_scratch,
 )
 from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.shared_rounds import share_rounds
@@ -44,8 +45,8 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point (inside of another, by half as many lanes if
-    it has as many points), and so are the last ones of a map that is
-    done in place, of which none may be repeated.
+    it has as many points; so are points with long arrays of their own), and so are the
+    last ones of a map that is done in place, of which none may be repeated.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -96,7 +97,8 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
             return
         with k.branch(kc.all_of([stop - start >= width, *conditions])):
             k.statements.extend(vectors)
-        if narrower and context.inside and width >= WIDTHS[-1]:
+        longer = has_scratch(own) and width > WIDTHS[-1]
+        if narrower and (longer or (context.inside and width >= WIDTHS[-1])):
             with k.otherwise(), untraced(k, True):
                 blocks(width // 2, narrower=False)
 
@@ -155,7 +157,7 @@ class _Points:
                 k.assign(rest, stop)
             lanes.combine()
         tested = tested_before(assumed, loop.body.statements)
-        return vectors, [*fitting(self.own), *tested]
+        return vectors, [*fitting(self.own, width), *tested]
 
     def divided(
         self,

@@ -26,14 +26,15 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.vectorise.context import NotVectorisable
+from minifut.kernel_passes.vectorise.context import WIDTHS, NotVectorisable
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 
 LONGEST = 64
 """elements of a private array"""
 LONGEST_SCRATCH = 4096
-"""elements of an array in scratch memory: longer ones leave the second-level cache"""
+"""elements of an array in scratch memory that most lanes have: longer ones leave the
+second-level cache"""
 
 WORK_PER_ACCESS = 2
 """operations for each access at an index that varies"""
@@ -139,14 +140,22 @@ def _work(
     return accesses, operations
 
 
-def fitting(own: Owned) -> list[kc.Expression]:
-    """What must hold for lanes to have room for arrays."""
-    lengths = [size for size in own.values() if not isinstance(size, int)]
-    found: list[kc.Expression] = []
-    for length in lengths:
-        if not any(alpha_equal(length, other) for other in found):
-            found.append(length)
-    return [length <= LONGEST_SCRATCH for length in found]
+def has_scratch(own: Owned) -> bool:
+    """Whether arrays of points are in scratch memory."""
+    return any(not isinstance(size, int) for size in own.values())
+
+
+def fitting(own: Owned, width: int) -> list[kc.Expression]:
+    """What must hold for so many lanes to have room for arrays: fewer have longer ones,
+    of elements of 32 bits or less."""
+    found: list[tuple[kc.Expression, int]] = []
+    for memory, length in own.items():
+        if not isinstance(length, int):
+            few = max(width, WIDTHS[-1] * memory.element.bits // 32)
+            longest = LONGEST_SCRATCH * WIDTHS[0] // few
+            if not any(alpha_equal(length, n) and m == longest for n, m in found):
+                found.append((length, longest))
+    return [length <= longest for length, longest in found]
 
 
 def declare_in_lanes(

@@ -11,6 +11,9 @@ is left for the next round. A square takes whole lines, and half a shuffle an el
 What rounds store in rows is collected in the same way. Measured in C on AVX2, with one
 multiply-add a round: 0.6 of the time of gathered elements, 0.2 of rows one by one.
 
+Copies of rows, and other loops that could be vectors along a row, go with a loop of as
+many rounds in which each waits for the one before: it gains more than they lose.
+
 Conditions: each round does these accesses, so that none is beyond the ends of a row,
 and no other access of the loop is to memory that is stored.
 """
@@ -32,8 +35,9 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import SQUARES, join, unpack
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome
-from minifut.kernel_passes.vectorise.rows import may_traverse
+from minifut.kernel_passes.vectorise.rows import may_traverse, waits_as_often
 from minifut.kernel_passes.vectorise.varying import varies
+from minifut.names import Name
 from minifut.rewrite.rule import rule
 
 if TYPE_CHECKING:
@@ -46,12 +50,15 @@ MOST_ROWS = 4
 
 @immutable
 class LaneRow:
-    """Elements of a lane that rounds access one after the other: the index in lanes at
-    the round of the loop, and what a lane has of them for the rounds of a square."""
+    """Elements of a lane that rounds access one after the other, or `backwards`: where
+    the first lane does in a round, the step to the next one, and what a lane has of
+    them for the rounds of a square."""
 
     memory: kc.Memory
     index: kc.Expression
-    at: Affine
+    first: kc.Expression
+    step: kc.Expression
+    backwards: bool
     own: kc.Memory
 
     def is_read(self, body: kc.Block) -> bool:
@@ -151,54 +158,76 @@ def _rows_of(loop: kc.For, vectoriser: Vectoriser) -> list[LaneRow]:
     squares."""
     lanes, body = vectoriser.lanes, loop.body.statements
     few = loop.rounds is not None and loop.rounds < 2 * lanes.width
-    changing = assigned(body) | declared(body)
     if (
         lanes.rows is None
         or lanes.mask is not None
         or few
         or not loop.counts_by_ones
         or loop.variable.type != kc.LONG
-        or varies(loop.bound, changing)
+        or varies(loop.bound, assigned(body) | declared(body))
         or contains(loop.body, kc.Fail)
     ):
         return []
     accesses = list(nodes_of(kc.Load | kc.Store, loop.body))
+    local = _local_positions(body, lanes)
     rows: list[LaneRow] = []
     for access in _always(body):
-        if any(row.is_of(access) for row in rows) or varies(access.index, changing):
+        if any(row.is_of(access) for row in rows):
             continue
-        if (at := _in_row(access, loop, vectoriser)) is not None:
-            memory = access.memory
-            own = kc.Memory(vectoriser.k.names.fresh(memory.name.base), memory.element)
-            row = LaneRow(memory, access.index, at, replace(own, space="private"))
-            if _is_apart(row, accesses, body):
-                rows.append(row)
+        row = _in_row(access, local, loop, vectoriser)
+        if row is not None and _is_apart(row, accesses, body):
+            rows.append(row)
     return rows if len(rows) <= MOST_ROWS else []
 
 
+def _local_positions(
+    body: Sequence[kc.Statement], lanes: ExpressionVectoriser
+) -> dict[Name, Affine]:
+    """What the rounds of a loop compute of their number, in lanes."""
+    changing = assigned(body)
+    local: dict[Name, Affine] = {}
+    for statement in body:
+        match statement:
+            case kc.Declare(kc.Variable(name, kc.LONG), kc.Expression() as init):
+                known, varying = {**lanes.affine, **local}, lanes.varying | {*local}
+                if name not in changing:
+                    found = affine(init, known, varying)
+                    local |= {} if found is None else {name: found}
+    return local
+
+
 def _in_row(
-    access: kc.Load | kc.Store, loop: kc.For, vectoriser: Vectoriser
-) -> Affine | None:
-    """The index in lanes of what rounds access one after the other in rows."""
+    access: kc.Load | kc.Store,
+    local: dict[Name, Affine],
+    loop: kc.For,
+    vectoriser: Vectoriser,
+) -> LaneRow | None:
+    """What rounds access one after the other in rows of the lanes."""
     lanes, memory, counter = vectoriser.lanes, access.memory, loop.variable
     own = SQUARES.get(memory.element.bits)
     if memory in lanes.own or memory.space != "global" or memory.element == BOOL:
         return None
-    if own is None or lanes.width % own or isinstance(access.index, kc.Variable):
+    if own is None or lanes.width % own:
         return None
-    at = affine(access.index, lanes.affine, lanes.varying)
-    if at is None or not may_traverse(access.index, lanes.loops):
-        return None
-    step = number_of(at[1])
-    known, names = {counter.name: (counter, 1)}, frozenset({counter.name})
-    moved = affine(at[0], known, names)
-    if (
-        moved is None
-        or number_of(moved[1]) != 1
-        or varies(kc.as_expression(at[1]), names)
+    at = affine(access.index, {**lanes.affine, **local}, lanes.varying | {*local})
+    if at is None or not (
+        isinstance(access, kc.Store)
+        or may_traverse(access.index, lanes.loops)
+        or waits_as_often(lanes.loops, vectoriser.points)
     ):
         return None
-    return at if step is None or abs(step) >= lanes.width else None
+    body = loop.body.statements
+    first, step = at[0], kc.as_expression(at[1])
+    fixed = assigned(body) | declared(body)
+    if varies(first, fixed) or varies(step, fixed | {counter.name}):
+        return None
+    moved = affine(first, {counter.name: (counter, 1)}, frozenset({counter.name}))
+    sign, distance = moved and number_of(moved[1]), number_of(at[1])
+    if sign not in (1, -1) or (distance is not None and abs(distance) < lanes.width):
+        return None
+    name = vectoriser.k.names.fresh(memory.name.base)
+    mine = kc.Memory(name, memory.element, "private")
+    return LaneRow(memory, access.index, first, step, sign < 0, mine)
 
 
 def _is_apart(
@@ -281,10 +310,19 @@ class Squares:
     def place(
         self, row: LaneRow, lane: kc.Operand, at: kc.Variable, more: kc.Operand = 0
     ) -> kc.Expression:
-        """Where the element of a lane is, in a round so many after another one."""
-        first, step = row.at
-        there: kc.Expression = rename_to(first, {self.round.name: at.name})
-        return there + more + kc.as_expression(step) * lane
+        """Where the element of a lane is in a round, or one so many behind it."""
+        there: kc.Expression = rename_to(row.first, {self.round.name: at.name})
+        return there + more + row.step * lane
+
+    def lowest(self, row: LaneRow, lane: kc.Operand, more: kc.Operand) -> kc.Expression:
+        """So many elements from the first of a lane in memory on."""
+        if row.backwards:
+            more = more - (self.lanes.width - 1)
+        return self.place(row, lane, self.begin, more)
+
+    def round_at(self, row: LaneRow, number: kc.Operand) -> kc.Operand:
+        """The round of an element in the order of memory, or the element of a round."""
+        return self.lanes.width - 1 - number if row.backwards else number
 
     def element(self, lane: kc.Operand, after: kc.Operand) -> kc.Expression:
         """Where a lane has the element of a round so many after the first."""
@@ -311,7 +349,7 @@ class Squares:
         few = SQUARES[row.memory.element.bits]
 
         def from_row(number: int) -> kc.Expression:
-            return self.place(row, lane + number, self.begin, after)
+            return self.lowest(row, lane + number, after)
 
         lane_loop, rounds = (
             k.loop("lane", width, 0, few),
@@ -319,14 +357,15 @@ class Squares:
         )
         with lane_loop as lane, rounds as after:
             for n, column in enumerate(transposed(k, row.memory, from_row)):
-                k.emit(kc.Store(own, self.element(lane, after + n), column))
+                at = self.round_at(row, after + n)
+                k.emit(kc.Store(own, self.element(lane, at), column))
 
     def store_square(self, row: LaneRow) -> None:
         k, width, own = self.k, self.lanes.width, self.lanes.own[row.own]
         few = SQUARES[row.memory.element.bits]
 
         def from_round(number: int) -> kc.Expression:
-            return self.element(lane, after + number)
+            return self.element(lane, self.round_at(row, after + number))
 
         rounds, lane_loop = (
             k.loop("after", width, 0, few),
@@ -334,7 +373,7 @@ class Squares:
         )
         with rounds as after, lane_loop as lane:
             for n, column in enumerate(transposed(k, own, from_round)):
-                place = self.place(row, lane + n, self.begin, after)
+                place = self.lowest(row, lane + n, after)
                 k.emit(kc.Store(row.memory, place, column))
 
 

@@ -36,11 +36,13 @@ PAGE = 4096
 @immutable
 class Rounds:
     """A loop around code in lanes: what changes from round to round, and whether the
-    device's compiler cannot do several rounds at once; where only some lanes are
-    active, the `streams` that it reads one element after the other."""
+    device's compiler cannot do several rounds at once; the first and last round of a
+    counted loop; where only some lanes are active, the `streams` that it reads one
+    element after the other."""
 
     changing: frozenset[Name]
     waits: bool
+    ends: tuple[kc.Expression, ...] = ()
     streams: tuple[kc.Load, ...] = ()
 
     @staticmethod
@@ -50,8 +52,10 @@ class Rounds:
         body = loop.body.statements
         own, given = declared(body), assigned(body)
         waits = False
+        ends: tuple[kc.Expression, ...] = ()
         if isinstance(loop, kc.For):
             own |= {loop.variable.name}
+            ends = loop.start, loop.bound
             waits = (
                 (loop.rounds is not None and loop.rounds <= FEW_ROUNDS)
                 or _exchanges(loop.body, own | given)
@@ -60,7 +64,7 @@ class Rounds:
                     and kept_extreme(loop) is None
                 )
             )
-        return Rounds(own | given, waits)
+        return Rounds(own | given, waits, ends)
 
 
 def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
@@ -70,6 +74,44 @@ def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
         if varies(index, loop.changing):
             return loop.waits
     return True
+
+
+def waits_as_often(
+    loops: Sequence[Rounds],
+    points: Sequence[kc.Statement],
+    around: tuple[Rounds, ...] = (),
+    reassociates: bool = False,
+) -> bool:
+    """Whether some loop of points waits, in all the rounds that these loops have."""
+    for statement in points:
+        inside, own = around, reassociates
+        match statement:
+            case kc.For() | kc.While():
+                here = Rounds.of(statement, reassociates)
+                inside = (*around, here)
+                if here.waits and _include(inside, loops):
+                    return True
+            case kc.Reassociate():
+                own = True
+        for block in kc.blocks_of(statement):
+            if waits_as_often(loops, block.statements, inside, own):
+                return True
+    return False
+
+
+def _include(many: Sequence[Rounds], few: Sequence[Rounds]) -> bool:
+    """Whether these loops have all the rounds of others."""
+    left = [loop.ends for loop in many]
+    for loop in few:
+        found = [ends for ends in left if loop.ends and _are_equal(ends, loop.ends)]
+        if not found:
+            return False
+        left.remove(found[0])
+    return True
+
+
+def _are_equal(some: Sequence[kc.Expression], others: Sequence[kc.Expression]) -> bool:
+    return len(some) == len(others) and all(map(alpha_equal, some, others))
 
 
 def goes_along_rows(

@@ -79,8 +79,9 @@ def vectorise(
     lanes.rows = rows
     if aligned or _is_multiple(at[0], width):
         lanes.own_block = own_block(statements, index.name, at)
-    made = Vectoriser(k, lanes, changing).block(statements)
-    return [*declared, *made]
+    vectoriser = Vectoriser(k, lanes, changing)
+    vectoriser.points = statements
+    return [*declared, *vectoriser.block(statements)]
 
 
 def _is_multiple(first: kc.Expression, width: int) -> bool:
@@ -111,6 +112,8 @@ class Vectoriser:
         self.k = k
         self.lanes = lanes
         self.changing = changing
+        self.points: Sequence[kc.Statement] = ()
+        """all statements of a point"""
         self.reassociates = False
         self.out: list[kc.Statement] = []
         self.unset: dict[Name, tuple[list[kc.Statement], int]] = {}
