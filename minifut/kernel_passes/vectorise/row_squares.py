@@ -367,11 +367,11 @@ class Squares:
         def from_round(number: int) -> kc.Expression:
             return self.element(lane, self.round_at(row, after + number))
 
-        rounds, lane_loop = (
-            k.loop("after", width, 0, few),
+        lane_loop, rounds = (
             k.loop("lane", width, 0, few // 2),
+            k.loop("after", width, 0, few),
         )
-        with rounds as after, lane_loop as lane:
+        with lane_loop as lane, rounds as after:  # whole lines one after the other
             for n, column in enumerate(transposed(k, own, from_round)):
                 place = self.lowest(row, lane + n, after)
                 k.emit(kc.Store(row.memory, place, column))
