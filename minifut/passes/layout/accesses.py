@@ -24,6 +24,7 @@ from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import children, own_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.names import Name
+from minifut.passes.layout.rounds import waits
 
 TYPICAL = 1024
 """of a size that is known only when the program runs"""
@@ -51,7 +52,8 @@ class Place:
 class Access:
     """`elements` are read or written at `places` of an array; `loops` are the
     sequential variables around it, innermost last. `strides`: how far apart neighbours
-    in each dimension are, row by row, if that is known."""
+    in each dimension are, row by row, if that is known. `waits`: all rounds of the
+    innermost loop do it, in which each needs the one before."""
 
     array: Name
     places: tuple[Place, ...]
@@ -60,6 +62,7 @@ class Access:
     loops: tuple[Name, ...] = ()
     writes: bool = False
     strides: tuple[int | None, ...] = ()
+    waits: bool = False
 
     def varies_with(self, name: Name) -> bool:
         return any(name in p.along | p.across for p in self.places)
@@ -116,7 +119,8 @@ dimensions as the view has them"""
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
     kernel binds itself; `trips` of each sequential variable; `maps` are those of loops
-    whose rounds may be in lanes."""
+    whose rounds may be in lanes, `waiting` of those in which each needs the one before
+    (None where not all points come by)."""
 
     scope: Scope
     points: int
@@ -125,6 +129,7 @@ class _Reader:
     inner: set[Name] = field(default_factory=set)
     trips: dict[Name, int] = field(default_factory=dict)
     maps: set[Name] = field(default_factory=set)
+    waiting: set[Name] | None = field(default_factory=set)
     found: list[Access] = field(default_factory=list)
 
     # --- scalars ----------------------------------------------------------------------
@@ -176,8 +181,10 @@ class _Reader:
     def statement(self, statement: Stm, loops: tuple[Name, ...]) -> None:
         exp, bound = statement.exp, statement.pattern
         self.inner.update(p.name for p in bound)
-        if isinstance(exp, core.Loop) and "map" in statement.attributes:
-            self.maps |= {exp.form.index} if isinstance(exp.form, ForLoop) else set()
+        if isinstance(exp, core.Loop) and isinstance(exp.form, ForLoop):
+            self.maps |= {exp.form.index} if "map" in statement.attributes else set()
+            if self.waiting is not None and self.place(exp.form.bound) == Place():
+                self.waiting |= {exp.form.index} if waits(statement) else set()
         match exp:
             case core.Index(array, slice_):
                 self.index(bound[0].name, array, slice_, loops)
@@ -194,7 +201,11 @@ class _Reader:
                 for name in used:
                     if name in self.views:
                         self.row(*self.views[name], loops)
+                around = self.waiting
+                if isinstance(exp, core.If) or _is_while(exp):
+                    self.waiting = None
                 self.nested(exp, loops)
+                self.waiting = around
 
     def nested(self, exp: object, loops: tuple[Name, ...]) -> None:
         """The bodies within an expression."""
@@ -291,7 +302,8 @@ class _Reader:
         type_ = self.scope[array]
         strides = _strides(shape_of(type_))
         nbytes = element_of(type_).bytes
-        access = Access(array, places, elements, nbytes, loops, writes, strides)
+        waits = bool(loops and self.waiting and loops[-1] in self.waiting)
+        access = Access(array, places, elements, nbytes, loops, writes, strides, waits)
         self.found.append(access)
 
     def row(
@@ -331,6 +343,10 @@ class _Reader:
             if isinstance(result, kernels.Returns) and result.value in self.views:
                 assert isinstance(result.value, Name)
                 self.row(*self.views[result.value], ())
+
+
+def _is_while(exp: core.Exp) -> bool:
+    return isinstance(exp, core.Loop) and not isinstance(exp.form, ForLoop)
 
 
 def _strides(shape: tuple[Size, ...]) -> tuple[int | None, ...]:

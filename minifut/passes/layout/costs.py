@@ -37,6 +37,8 @@ SHARED = 16
 GATHER, STRIDE = 5.0, 1.2
 """relative cost of an element on a CPU, gathered by lanes, or with a stride in a loop;
 measured on the default device at 1024 to 4096 squared"""
+SQUARE = 2.0
+"""the same of an element of a row that lanes traverse in squares"""
 NEAR = 2.0
 """the same of an element a short stride from the last; other accesses use the rest"""
 ALONG_ROWS = 1.25
@@ -102,6 +104,9 @@ def _cpu(access: Access, fastest: Name, innermost: int, lanes: Lanes) -> float:
         return nbytes * NEAR
     if not access.loops:
         return nbytes * max(1, LINE // access.nbytes)
+    in_square = access.waits and access.nbytes in (4, 8) and lanes is Lanes.POINTS
+    if in_square and innermost in access.places_along(access.loops[-1]):
+        return nbytes * SQUARE
     return nbytes * (STRIDE if lanes is Lanes.NONE else GATHER)
 
 

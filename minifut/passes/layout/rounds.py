@@ -4,10 +4,14 @@
 
 Where each innermost loop only collects values by operators that may be reordered, whole
 vectors of a row are read: no lanes need a copy of the array in which neighbouring rows
-are side by side. `vectorise.rows` leaves such rows to the device's compiler.
+are side by side. `vectorise.rows` leaves such rows to the device's compiler. Nor do
+they where each round of a loop needs the one before: they read squares of such rows
+(`vectorise.row_squares`), which takes a quarter of the time of a copy and its reads.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from minifut.analysis.steps import is_plain
 from minifut.ir import core
@@ -15,9 +19,14 @@ from minifut.ir.core import Constant, ForLoop, ScalarOp, Stm
 from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED, calls_library
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import free_names, walk
+from minifut.ir.types import BOOL
 from minifut.names import Name
-from minifut.passes.layout.accesses import SegmentedOperation
 
+if TYPE_CHECKING:
+    from minifut.passes.layout.accesses import SegmentedOperation
+
+MANY_ROUNDS = 32
+"""two squares of lanes"""
 FLOATS = ("add", "mul")
 """those by which the device's compiler folds floats in vectors: not by "min" and "max",
 because of NaN"""
@@ -30,6 +39,39 @@ def folds_in_vectors(kernel: SegmentedOperation) -> bool:
     ]
     innermost = [loop for loop in loops if not _has_loop(loop.exp)]
     return bool(innermost) and all(map(_folds_in_any_order, innermost))
+
+
+def waits(statement: Stm) -> bool:
+    """Whether each round of a loop needs the one before, in code without conditions:
+    lanes traverse rows then (`vectorise.rows`), in squares if there are many rounds."""
+    loop = statement.exp
+    if not isinstance(loop, core.Loop) or not isinstance(loop.form, ForLoop):
+        return False
+    bound, body = loop.form.bound, loop.body.statements
+    if isinstance(bound, Constant) and bound.value < MANY_ROUNDS:
+        return False
+    types = [p.type for s in body for p in s.pattern]
+    if BOOL in types or not all(map(is_plain, body)):
+        return False
+    made = {s.pattern[0].name: s for s in body}
+    for parameter, result in zip(loop.parameters, loop.body.result, strict=True):
+        uses = [s for s in body if parameter.name in free_names(s)]
+        if isinstance(result, Name) and result in made and uses:
+            last = made[result]
+            if uses != [last] or not _reorders(last, parameter.name):
+                return True
+    return False
+
+
+def _reorders(statement: Stm, name: Name) -> bool:
+    """Whether a variable collects a value by an operator that may be reordered, if
+    floats may be."""
+    exp = statement.exp
+    return (
+        isinstance(exp, ScalarOp)
+        and exp.operands.count(name) == 1
+        and exp.operator.name in REORDERED
+    )
 
 
 def _has_loop(loop: core.Exp) -> bool:
