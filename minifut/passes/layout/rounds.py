@@ -42,7 +42,7 @@ def folds_in_vectors(kernel: SegmentedOperation) -> bool:
 
 
 def waits(statement: Stm) -> bool:
-    """Whether each round of a loop needs the one before, in code without conditions:
+    """Whether each round of a loop computes something of what the one before did:
     lanes traverse rows then (`vectorise.rows`), in squares if there are many rounds."""
     loop = statement.exp
     if not isinstance(loop, core.Loop) or not isinstance(loop.form, ForLoop):
@@ -50,27 +50,48 @@ def waits(statement: Stm) -> bool:
     bound, body = loop.form.bound, loop.body.statements
     if isinstance(bound, Constant) and bound.value < MANY_ROUNDS:
         return False
-    types = [p.type for s in body for p in s.pattern]
-    if BOOL in types or not all(map(is_plain, body)):
+    if not all(map(_is_in_lanes, body)):
         return False
-    made = {s.pattern[0].name: s for s in body}
+    made = {p.name: s for s in body for p in s.pattern}
     for parameter, result in zip(loop.parameters, loop.body.result, strict=True):
         uses = [s for s in body if parameter.name in free_names(s)]
         if isinstance(result, Name) and result in made and uses:
             last = made[result]
-            if uses != [last] or not _reorders(last, parameter.name):
+            reduces = "reduction" in statement.attributes
+            alone = uses == [last] and _reorders(last, parameter.name, reduces)
+            if not alone and _computes(last, parameter.name):
                 return True
     return False
 
 
-def _reorders(statement: Stm, name: Name) -> bool:
-    """Whether a variable collects a value by an operator that may be reordered, if
-    floats may be."""
+def _is_in_lanes(statement: Stm) -> bool:
+    """Whether lanes do it, perhaps some of them."""
+    if isinstance(statement.exp, core.If):
+        branches = statement.exp.then, statement.exp.otherwise
+        return all(_is_in_lanes(s) for branch in branches for s in branch.statements)
+    return is_plain(statement)
+
+
+def _computes(statement: Stm, name: Name) -> bool:
+    """Whether a value is not only selected, as greatest elements are: by an operator,
+    in a branch of one that has a variable for an operand."""
+    exp = statement.exp
+    return isinstance(exp, ScalarOp) or any(
+        node.exp.operator.result != BOOL
+        for node in nodes_of(Stm, exp)
+        if isinstance(node.exp, ScalarOp) and name in node.exp.operands
+    )
+
+
+def _reorders(statement: Stm, name: Name, reduces: bool) -> bool:
+    """Whether a variable collects a value by an operator that may be reordered, of
+    floats in a reduction."""
     exp = statement.exp
     return (
         isinstance(exp, ScalarOp)
         and exp.operands.count(name) == 1
         and exp.operator.name in REORDERED
+        and (reduces or not exp.operator.result.is_float)
     )
 
 

@@ -222,6 +222,22 @@ entry main [n][m] (a: [n][m]i32): [n]i32 =
 """,
         lambda r: (r.integers(0, 100, (35, 19)).astype(np.int32),),
     ),
+    "envelopes_of_rows": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  map (\\row -> loop s = 0 for x in row do
+    if x > s then s + 0.5 * (x - s) else s + 0.25 * (x - s)) a
+""",
+        lambda r: (matrix(r),),
+    ),
+    "falls_from_peaks": Example(
+        """
+entry main [n][m] (a: [n][m]f32): [n]f32 =
+  map (\\row -> (loop (p, d) = (0, 0) for x in row do
+    let p = f32.max p x in (p, f32.max d (p - x))).1) a
+""",
+        lambda r: (matrix(r),),
+    ),
     "sum_and_recurrence": Example(
         """
 entry main [n][m] (a: [n][m]f32): [n]f32 =

@@ -91,6 +91,11 @@ def test_rows_that_fold_in_vectors_are_not_copied(name: str) -> None:
     assert manifests(laid_out(name, "cpu")[0]) == []
 
 
+@pytest.mark.parametrize("name", ["envelopes_of_rows", "falls_from_peaks"])
+def test_rows_that_lanes_read_in_squares_are_not_copied(name: str) -> None:
+    assert manifests(laid_out(name, "cpu")[0]) == []
+
+
 @pytest.mark.parametrize(
     "name",
     [
