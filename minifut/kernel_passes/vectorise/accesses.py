@@ -304,7 +304,8 @@ def gather(
         return None
     refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
-    if found is not None and lanes.loops and lanes.mask is None:
+    few = any(loop.few for loop in lanes.loops)
+    if found is not None and lanes.loops and lanes.mask is None and not few:
         # Each lane traverses a row of its own.
         if lanes.rows is None or not may_traverse(load.index, lanes.loops):
             raise NotVectorisable("lanes read with a large stride in a loop")

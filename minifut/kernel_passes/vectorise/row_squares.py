@@ -14,7 +14,8 @@ multiply-add a round: 0.6 of the time of gathered elements, 0.2 of rows one by o
 Copies of rows, and other loops that could be vectors along a row, go with a loop of as
 many rounds in which each waits for the one before: it gains more than they lose.
 
-Conditions: each round does these accesses, so that none is beyond the ends of a row,
+Rounds that fill no square gather. Conditions: no loops inside, which would be there
+twice; each round does these accesses, so that none is beyond the ends of a row,
 and no other access of the loop is to memory that is stored.
 """
 
@@ -88,38 +89,32 @@ def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOut
     after:
         long4 y = ((long4)(0L));
         long xs_1[16];
-        for (long begin = 0L; begin < n; begin += 4L) {
-            long end = min((long)(begin + 4L), n);
-            if ((end - begin) == 4L) {
-                for (long lane = 0L; lane < 4L; lane += 4L) {
-                    for (long after = 0L; after < 4L; after += 2L) {
-                        long4 row = JOIN_4X64((*(__global const loose_long2 *)(xs +
-                        ((((n * 0L) + begin) + after) + (n * lane)))), (*(__global
-                        const loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n *
-                        (lane + 2L))))));
-                        long4 row_1 = JOIN_4X64((*(__global const loose_long2 *)(xs +
-                        ((((n * 0L) + begin) + after) + (n * (lane + 1L))))),
-                        (*(__global const loose_long2 *)(xs + ((((n * 0L) + begin) +
-                        after) + (n * (lane + 3L))))));
-                        long4 row_2 = UNPACK_LOW_4X64(row, row_1);
-                        long4 row_3 = UNPACK_HIGH_4X64(row, row_1);
-                        *(__private loose_long4 *)(xs_1 + ((after * 4L) + lane)) =
-                        row_2;
-                        *(__private loose_long4 *)(xs_1 + (((after + 1L) * 4L) +
-                        lane)) = row_3;
-                    }
-                }
-            } else {
-                for (long round_1 = begin; round_1 < end; round_1++) {
-                    *(__private loose_long4 *)(xs_1 + ((round_1 - begin) * 4L)) =
-                    ((long4)(xs[((n * 0L) + round_1) + (n * 0L)], xs[((n * 0L) +
-                    round_1) + n], xs[((n * 0L) + round_1) + (n * 2L)], xs[((n * 0L) +
-                    round_1) + (n * 3L)]));
+        long whole = n - (n % 4L);
+        for (long begin = 0L; begin < whole; begin += 4L) {
+            for (long lane = 0L; lane < 4L; lane += 4L) {
+                for (long after = 0L; after < 4L; after += 2L) {
+                    long4 row = JOIN_4X64((*(__global const loose_long2 *)(xs + ((((n *
+                    0L) + begin) + after) + (n * lane)))), (*(__global const
+                    loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n * (lane +
+                    2L))))));
+                    long4 row_1 = JOIN_4X64((*(__global const loose_long2 *)(xs +
+                    ((((n * 0L) + begin) + after) + (n * (lane + 1L))))), (*(__global
+                    const loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n *
+                    (lane + 3L))))));
+                    long4 row_2 = UNPACK_LOW_4X64(row, row_1);
+                    long4 row_3 = UNPACK_HIGH_4X64(row, row_1);
+                    *(__private loose_long4 *)(xs_1 + ((after * 4L) + lane)) = row_2;
+                    *(__private loose_long4 *)(xs_1 + (((after + 1L) * 4L) + lane)) =
+                    row_3;
                 }
             }
-            for (long i = begin; i < end; i++) {
+            for (long i = begin; i < (begin + 4L); i++) {
                 y = (*(__private const loose_long4 *)(xs_1 + ((i - begin) * 4L))) - y;
             }
+        }
+        for (long i = whole; i < n; i++) {
+            y = ((long4)(xs[((n * 0L) + i) + (n * 0L)], xs[((n * 0L) + i) + n], xs[((n
+            * 0L) + i) + (n * 2L)], xs[((n * 0L) + i) + (n * 3L)])) - y;
         }
         *(__global loose_long4 *)(ys + 0L) = y;
     declines: a cast of booleans
@@ -130,27 +125,42 @@ def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOut
         return None
     lanes, k = vectoriser.lanes, vectoriser.k
     width, bound = lanes.width, loop.bound
+    rest = _last_rounds(loop, vectoriser)
     for row in rows:
         lanes.own[row.own] = replace(row.own, name=k.names.like(row.own.name))
     lanes.varying |= {row.own.name for row in rows}
-    begin, end = k.variable("begin", kc.LONG), k.variable("end", kc.LONG)
+    begin = k.variable("begin", kc.LONG)
     inside = vectoriser.inner(_with_own(loop, rows, begin))
-    mine = replace(
-        loop, start=begin, bound=end, body=inside, parallel=False, points=False
-    )
-    squares = Squares(k, lanes, loop.variable, begin, end)
+    scalar = replace(loop, parallel=False, points=False)
+    squares = Squares(k, lanes, loop.variable, begin)
     stored = {store.memory for store in nodes_of(kc.Store, loop.body)}
     with k.nested() as made:
         for row in rows:
             k.emit(kc.DeclareArray(lanes.own[row.own], Size.constant(width * width)))
+        whole = k.declare("whole", bound - (bound - loop.start) % width)
         with k.nested() as body:
-            k.emit(kc.Declare(end, kc.Call("min", (begin + width, bound), kc.LONG)))
-            squares.move([row for row in rows if row.is_read(loop.body)], False)
-            k.emit(mine)
-            squares.move([row for row in rows if row.memory in stored], True)
+            for row in rows:
+                if row.is_read(loop.body):
+                    squares.load(row)
+            k.emit(replace(scalar, start=begin, bound=begin + width, body=inside))
+            for row in rows:
+                if row.memory in stored:
+                    squares.store(row)
         step = kc.as_expression(width)
-        k.emit(kc.For(begin, loop.start, bound, step, kc.Block(tuple(body))))
+        k.emit(kc.For(begin, loop.start, whole, step, kc.Block(tuple(body))))
+        k.emit(replace(scalar, start=whole, body=rest))
     return tuple(made)
+
+
+def _last_rounds(loop: kc.For, vectoriser: Vectoriser) -> kc.Block:
+    """The body for rounds that fill no square, in which lanes gather."""
+    lanes = vectoriser.lanes
+    known = lanes.varying, lanes.affine, lanes.steady, lanes.loops
+    lanes.affine, lanes.steady = dict(lanes.affine), dict(lanes.steady)
+    lanes.loops = [*lanes.loops[:-1], replace(lanes.loops[-1], few=True)]
+    body = vectoriser.inner(loop.body)
+    lanes.varying, lanes.affine, lanes.steady, lanes.loops = known
+    return body
 
 
 def _rows_of(loop: kc.For, vectoriser: Vectoriser) -> list[LaneRow]:
@@ -165,7 +175,7 @@ def _rows_of(loop: kc.For, vectoriser: Vectoriser) -> list[LaneRow]:
         or not loop.counts_by_ones
         or loop.variable.type != kc.LONG
         or varies(loop.bound, assigned(body) | declared(body))
-        or contains(loop.body, kc.Fail)
+        or contains(loop.body, kc.Fail | kc.For | kc.While)
     ):
         return []
     accesses = list(nodes_of(kc.Load | kc.Store, loop.body))
@@ -286,39 +296,19 @@ def _with_own(loop: kc.For, rows: Sequence[LaneRow], begin: kc.Variable) -> kc.B
 
 @immutable
 class Squares:
-    """Copies between rows and what lanes have of them from the round `begin` on to
-    before `end`: a square, or fewer rounds one by one."""
+    """Copies between rows and what lanes have of them from the round `begin` on."""
 
     k: CodeBuilder
     lanes: ExpressionVectoriser
     round: kc.Variable
     begin: kc.Variable
-    end: kc.Variable
-
-    def move(self, rows: Sequence[LaneRow], back: bool) -> None:
-        """Copy rows to what lanes have of them, or back."""
-        if not rows:
-            return
-        k, begin, end = self.k, self.begin, self.end
-        with k.branch((end - begin).equals(self.lanes.width)):
-            for row in rows:
-                (self.store_square if back else self.load_square)(row)
-        with k.otherwise(), k.loop("round", end, begin) as at:
-            for row in rows:
-                (self.store_single if back else self.load_single)(row, at)
-
-    def place(
-        self, row: LaneRow, lane: kc.Operand, at: kc.Variable, more: kc.Operand = 0
-    ) -> kc.Expression:
-        """Where the element of a lane is in a round, or one so many behind it."""
-        there: kc.Expression = rename_to(row.first, {self.round.name: at.name})
-        return there + more + row.step * lane
 
     def lowest(self, row: LaneRow, lane: kc.Operand, more: kc.Operand) -> kc.Expression:
         """So many elements from the first of a lane in memory on."""
         if row.backwards:
             more = more - (self.lanes.width - 1)
-        return self.place(row, lane, self.begin, more)
+        there: kc.Expression = rename_to(row.first, {self.round.name: self.begin.name})
+        return there + more + row.step * lane
 
     def round_at(self, row: LaneRow, number: kc.Operand) -> kc.Operand:
         """The round of an element in the order of memory, or the element of a round."""
@@ -328,23 +318,7 @@ class Squares:
         """Where a lane has the element of a round so many after the first."""
         return kc.as_expression(after) * self.lanes.width + lane
 
-    def load_single(self, row: LaneRow, at: kc.Variable) -> None:
-        lanes, one = self.lanes, kc.VectorType(row.memory.element)
-        elements = lanes.each(
-            lambda n: kc.Load(row.memory, self.place(row, n, at), one), one.scalar
-        )
-        place = self.element(0, at - self.begin)
-        self.k.emit(kc.Store(lanes.own[row.own], place, elements))
-
-    def store_single(self, row: LaneRow, at: kc.Variable) -> None:
-        lanes, type_ = self.lanes, kc.VectorType(row.memory.element, self.lanes.width)
-        place = self.element(0, at - self.begin)
-        value = self.k.declare("value", kc.Load(lanes.own[row.own], place, type_))
-        for n in range(lanes.width):
-            element = lanes.lane(value, n)
-            self.k.emit(kc.Store(row.memory, self.place(row, n, at), element))
-
-    def load_square(self, row: LaneRow) -> None:
+    def load(self, row: LaneRow) -> None:
         k, width, own = self.k, self.lanes.width, self.lanes.own[row.own]
         few = SQUARES[row.memory.element.bits]
 
@@ -360,7 +334,7 @@ class Squares:
                 at = self.round_at(row, after + n)
                 k.emit(kc.Store(own, self.element(lane, at), column))
 
-    def store_square(self, row: LaneRow) -> None:
+    def store(self, row: LaneRow) -> None:
         k, width, own = self.k, self.lanes.width, self.lanes.own[row.own]
         few = SQUARES[row.memory.element.bits]
 

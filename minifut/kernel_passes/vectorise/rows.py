@@ -38,12 +38,13 @@ class Rounds:
     """A loop around code in lanes: what changes from round to round, and whether the
     device's compiler cannot do several rounds at once; the first and last round of a
     counted loop; where only some lanes are active, the `streams` that it reads one
-    element after the other."""
+    element after the other; whether rounds are so `few` that lanes may gather."""
 
     changing: frozenset[Name]
     waits: bool
     ends: tuple[kc.Expression, ...] = ()
     streams: tuple[kc.Load, ...] = ()
+    few: bool = False
 
     @staticmethod
     def of(loop: kc.For | kc.While, reassociates: bool) -> Rounds:
