@@ -79,12 +79,14 @@ class Store(WithClasses):
 
 @node
 class Prefetch:
-    """Prefetch the cache line of an element, which may be beyond the end."""
+    """Prefetch the cache line of an element, which may be beyond the end. `spread`: of
+    one of more rows than a processor's own prefetchers follow at once."""
 
-    printed = "prefetch {memory}[{index}]"
+    printed = "prefetch{spread?} {memory}[{index}]"
 
     memory: Memory
     index: Expression
+    spread: bool = False
 
 
 @node

@@ -50,6 +50,11 @@ PRELUDE = """\
 #else
 #define PREFETCH(place) ((void)0)
 #endif
+#ifdef POCL_DEVICE_ADDRESS_BITS
+#define PREFETCH_ROW(place) __builtin_prefetch((const void *)(ulong)(place))
+#else
+#define PREFETCH_ROW(place) ((void)0)
+#endif
 """
 """What all kernels are compiled after. PoCL divides the code of work-items at barriers
 and loses parts of it in these cases: where a condition that is known before is
@@ -95,6 +100,7 @@ MACROS = frozenset(
         "KEEP",
         "LAST",
         "PREFETCH",
+        "PREFETCH_ROW",
         "ROUNDS",
         "UNROLL",
         "LANE_idx",

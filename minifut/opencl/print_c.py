@@ -87,9 +87,9 @@ class CPrinter(ExpressionPrinter):
                 self.line(f"{self.masked('store', memory, index, mask, exp)};")
             case kc.Store(memory, index, exp):
                 self.store(memory, index, exp)
-            case kc.Prefetch(memory, index):
-                name = self.names.text(memory.name)
-                self.line(f"PREFETCH({name} + {self.primary(index)});")
+            case kc.Prefetch(memory, index, spread):
+                name, suffix = self.names.text(memory.name), "_ROW" if spread else ""
+                self.line(f"PREFETCH{suffix}({name} + {self.primary(index)});")
             case kc.DeclareArray(memory, count):
                 space = "__local " if memory.space == "local" else ""
                 name, number = self.names.text(memory.name), self.size(count)

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
+AHEAD = 2
+"""squares from one to its prefetches: there are more rows than hardware follows"""
 MOST_ROWS = 4
 """of a point, whose squares leave room in the first cache"""
 
@@ -91,20 +93,23 @@ def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOut
         long xs_1[16];
         long whole = n - (n % 4L);
         for (long begin = 0L; begin < whole; begin += 4L) {
-            for (long lane = 0L; lane < 4L; lane += 4L) {
+            for (long lane = 0L; lane < 4L; lane++) {
+                PREFETCH_ROW(xs + ((((n * 0L) + begin) + 8L) + (n * lane)));
+            }
+            for (long lane_1 = 0L; lane_1 < 4L; lane_1 += 4L) {
                 for (long after = 0L; after < 4L; after += 2L) {
                     long4 row = JOIN_4X64((*(__global const loose_long2 *)(xs + ((((n *
-                    0L) + begin) + after) + (n * lane)))), (*(__global const
-                    loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n * (lane +
+                    0L) + begin) + after) + (n * lane_1)))), (*(__global const
+                    loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n * (lane_1 +
                     2L))))));
                     long4 row_1 = JOIN_4X64((*(__global const loose_long2 *)(xs +
-                    ((((n * 0L) + begin) + after) + (n * (lane + 1L))))), (*(__global
+                    ((((n * 0L) + begin) + after) + (n * (lane_1 + 1L))))), (*(__global
                     const loose_long2 *)(xs + ((((n * 0L) + begin) + after) + (n *
-                    (lane + 3L))))));
+                    (lane_1 + 3L))))));
                     long4 row_2 = UNPACK_LOW_4X64(row, row_1);
                     long4 row_3 = UNPACK_HIGH_4X64(row, row_1);
-                    *(__private loose_long4 *)(xs_1 + ((after * 4L) + lane)) = row_2;
-                    *(__private loose_long4 *)(xs_1 + (((after + 1L) * 4L) + lane)) =
+                    *(__private loose_long4 *)(xs_1 + ((after * 4L) + lane_1)) = row_2;
+                    *(__private loose_long4 *)(xs_1 + (((after + 1L) * 4L) + lane_1)) =
                     row_3;
                 }
             }
@@ -139,6 +144,7 @@ def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOut
             k.emit(kc.DeclareArray(lanes.own[row.own], Size.constant(width * width)))
         whole = k.declare("whole", bound - (bound - loop.start) % width)
         with k.nested() as body:
+            squares.prefetch(rows)
             for row in rows:
                 if row.is_read(loop.body):
                     squares.load(row)
@@ -302,6 +308,15 @@ class Squares:
     lanes: ExpressionVectoriser
     round: kc.Variable
     begin: kc.Variable
+
+    def prefetch(self, rows: Sequence[LaneRow]) -> None:
+        """Prefetch the lines of a later square."""
+        k, width = self.k, self.lanes.width
+        with k.loop("lane", width) as lane:
+            for row in rows:
+                ahead = -AHEAD * width if row.backwards else AHEAD * width
+                place = self.lowest(row, lane, ahead)
+                k.emit(kc.Prefetch(row.memory, place, spread=True))
 
     def lowest(self, row: LaneRow, lane: kc.Operand, more: kc.Operand) -> kc.Expression:
         """So many elements from the first of a lane in memory on."""
