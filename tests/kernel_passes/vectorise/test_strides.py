@@ -14,7 +14,7 @@ STRIDED = """
   entry main [n] (xs: [n]E) =
     let k = n / S
     in tabulate k (\\i -> loop y = xs[S * i] for j < 3 do
-      if y > xs[S * i + S - 1] then y + xs[S * (i / 2) + j % S] else y + y)"""
+      if y > xs[S * i + S - 1] then y + xs[S * (i / 11) + j % S] else y + y)"""
 ROWS = """
   entry main [n] (xs: [n]E) =
     tabulate 3 (\\i -> loop ys = copy xs for j < 2 do
