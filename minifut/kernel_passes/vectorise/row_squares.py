@@ -229,7 +229,7 @@ def _in_row(
     if at is None or not (
         isinstance(access, kc.Store)
         or may_traverse(access.index, lanes.loops)
-        or waits_as_often(lanes.loops, vectoriser.points)
+        or waits_as_often(lanes.loops, vectoriser.waiting)
     ):
         return None
     body = loop.body.statements

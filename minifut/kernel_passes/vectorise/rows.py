@@ -14,7 +14,7 @@ which has room for fewer than there are lanes: points are done one by one then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
@@ -77,27 +77,31 @@ def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
     return True
 
 
-def waits_as_often(
-    loops: Sequence[Rounds],
+def waiting_loops(
     points: Sequence[kc.Statement],
     around: tuple[Rounds, ...] = (),
     reassociates: bool = False,
-) -> bool:
-    """Whether some loop of points waits, in all the rounds that these loops have."""
+) -> Iterator[tuple[Rounds, ...]]:
+    """The loops of points that wait, with those around each."""
     for statement in points:
         inside, own = around, reassociates
         match statement:
             case kc.For() | kc.While():
                 here = Rounds.of(statement, reassociates)
                 inside = (*around, here)
-                if here.waits and _include(inside, loops):
-                    return True
+                if here.waits:
+                    yield inside
             case kc.Reassociate():
                 own = True
         for block in kc.blocks_of(statement):
-            if waits_as_often(loops, block.statements, inside, own):
-                return True
-    return False
+            yield from waiting_loops(block.statements, inside, own)
+
+
+def waits_as_often(
+    loops: Sequence[Rounds], waiting: Iterable[tuple[Rounds, ...]]
+) -> bool:
+    """Whether some loop waits in all the rounds that these loops have."""
+    return any(_include(inside, loops) for inside in waiting)
 
 
 def _include(many: Sequence[Rounds], few: Sequence[Rounds]) -> bool:

@@ -4,6 +4,7 @@ left to the rules of `masks`."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
 
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
@@ -32,7 +33,7 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     refuse_scattered,
 )
 from minifut.kernel_passes.vectorise.row_squares import traverse_in_squares
-from minifut.kernel_passes.vectorise.rows import Rounds
+from minifut.kernel_passes.vectorise.rows import Rounds, waiting_loops
 from minifut.kernel_passes.vectorise.stores import STORES
 from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
@@ -118,6 +119,11 @@ class Vectoriser:
         self.out: list[kc.Statement] = []
         self.unset: dict[Name, tuple[list[kc.Statement], int]] = {}
         """where variables without a value yet are declared"""
+
+    @cached_property
+    def waiting(self) -> tuple[tuple[Rounds, ...], ...]:
+        """The loops of points that wait, each with those around it."""
+        return tuple(waiting_loops(self.points))
 
     @property
     def derivation(self) -> Derivation | None:
