@@ -215,8 +215,8 @@ class HostPrinter:
 
     def end(self, statements: list[kc.HostAssign], results: set[Atom]) -> None:
         """The last statements of a function as one that gives these results."""
-        outer, depth = self.made, 1
-        self.made = replace(outer, lines=[], used=set(), bound={}, depth=depth)
+        outer = replace(self.made, depth=1)
+        self.made = replace(outer, lines=[], used=set(), bound={})
         for statement in statements:
             self.statement(statement)
         given = [self.name(n) for n in outer.bound if n in self.made.used]
@@ -224,7 +224,7 @@ class HostPrinter:
         name = self.names.text(Name(f"{outer.name}_end", -1))
         outer.parts.append(self.text(name, given, self.made.lines, made))
         outer.used |= self.made.used
-        self.made = replace(outer, depth=depth)
+        self.made = outer
         call = ", ".join([str(len(made)), name, *given])
         self.line(f"{''.join(f'{text}, ' for text in made)}= run.end({call})")
 

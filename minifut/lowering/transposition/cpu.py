@@ -37,6 +37,7 @@ BLOCK = 256
 VECTOR_BYTES = Parameter(
     "device.vector_bytes", "limit", (("cpu", 64), ("gpu", 64), ("avx2", 32))
 )
+"""the bytes of a vector register"""
 
 
 def copy_transposed(host: HostBuilder, plane: Plane) -> None:
