@@ -19,8 +19,11 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
                                                   of 128; of 4: 0.4-1.3, 0.1
     scans of columns                   0.25-0.9   from 64 columns on: lanes are columns;
                                                   with 16 columns 2.5-4.1
-    scans and more, 4 to 2^16 points   2.0-4.5    a segmented scan is vectorised, one of
-    scans and more, 2^20 points        0.6        a thread is not; short rows end that
+    a scan of one value, then a map    1.1-2.4    threads transpose squares of the rows
+      of two floats, from 2^12 points  0.7-1.2    to scan several at once, but pass over
+      of 12 bytes, from 2^8 points on  0.3-1.1    memory fewer times; with fewer points
+      of floats, then a fold, of 2^12  0.6-0.9    1.0-5.3; of integers 1.0-2.1
+      by operators with calls, of 2^6  0.2-0.3    one of 16 points 2.7
     sums of i64 as scans               0.5-1.0    a thread adds in each cycle, and does
                                                   several in one pass; not with calls
     a fold of reductions               1.5-31     a segmented reduction, then a fold
@@ -29,33 +32,29 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
                                                   windows
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
-    folds of what functions give       1.8-7.0    `exp` and its like go by vectors, but
-                                                  not in the fold of a thread
+    folds of what functions give       1.1-10     `exp` and its like go by vectors, but
+      in rows of up to 32 elements     0.2-1.1    not in the fold of a thread
 
 A thread does a product inside its body without tiles, 3 to 11 times slower than the
 last version from 16 x 16 results on, whatever the number of points (`tiled_points`);
 where results are folded by an operator that does not commute, it takes 0.1-1.15 of it.
 
-So a CPU is busy with a few points for each core, except that scans and folds of calls
-are flattened up to 2^17 points. Where the last version is just one segmented operation,
-or two for a fold, it is always taken, but for products and folds of shared rows; with
-rows of up to 16 elements these take 2 to 7 times as long there, with functions, too.
-Groups were at 0.9-1.1 of the
-outer version where they fit in a cache, and far slower with short rows: on a CPU they
-are left to be requested. Other folds run in chunks of many thousand points on a CPU,
-too: fewer heavy points than that are better mapped first.
+So a CPU is busy with a few points for each core, except that scans are flattened up to
+2^6 to 2^17 points, and folds of calls up to 2^17. Where the last version is just one
+segmented operation, or two for a fold, it is always taken, but for products and folds
+of shared rows; with rows of up to 16 elements these take 2 to 7 times as long there,
+with functions, too. Groups were at 0.9-1.1 of the outer version where they fit in a
+cache, and far slower with short rows: on a CPU they are left to be requested. Other
+folds run in chunks of many thousand points on a CPU, too: fewer heavy points than that
+are better mapped first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence, Set
-from typing import TypeGuard
+from collections.abc import Iterable, Sequence, Set
 
 from minifut.ir.core import (
     ArrayLiteral,
-    Assert,
-    Atom,
-    DimSlice,
     Exp,
     If,
     Index,
@@ -71,19 +70,29 @@ from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import bound_names, free_names
-from minifut.ir.types import I64, U64, ArrayType, shape_of
+from minifut.ir.traverse import bound_names
+from minifut.ir.types import I64, U64, ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
+from minifut.passes.flatten.shared_operands import (
+    gathers_rows,
+    shares_all,
+    shares_operands,
+    shares_rows,
+)
 
 ALWAYS = 0
 CPU_BUSY = 4
 CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
+CPU_WIDE_SCANS, CPU_SCANS = 1 << 8, 1 << 12
+WIDE_SCANS = 12
+"""bytes that are scanned for an element"""
 CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
+SHORT_ROWS = 32
 MOST_PASSES = 3
 CPU_LANES = 16
 CPU_FOLD = 1 << 15
@@ -126,11 +135,30 @@ def outer_defaults(
             return CPU_BUSY, GPU_BUSY
         return NEVER, GPU_BUSY
     scans = [exp for exp in made if isinstance(exp, SegScan)]
+    if scans and not has_calls(function) and all(map(sums_integers, scans)):
+        return CPU_BUSY, GPU_BUSY
     if scans:
-        flattened = has_calls(function) or not all(map(sums_integers, scans))
-    else:
-        flattened = makes_arrays(function.body) and folds_calls(function)
+        folded = any(isinstance(exp, SegRed) for exp in made)
+        return scan_default(scans, folded), GPU_BUSY
+    flattened = makes_arrays(function.body) and folds_calls(function)
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
+
+
+def scan_default(scans: Sequence[SegScan], folded: bool) -> int:
+    """For a CPU, where the last version has these scans of rows among other operations,
+    and may fold what they give. Vectors apply an operator to each element once in the
+    squares of threads, but log2(lanes) times in a segmented scan."""
+    operators = [operator for scan in scans for operator in scan.operators]
+    scanned = [type_ for o in operators for type_ in o.operator.results]
+    nested = len({len(scan.space.sizes) for scan in scans}) > 1
+    elements = [element_of(type_) for type_ in scanned]
+    if nested or any(map(shape_of, scanned)) or any(e.is_integer for e in elements):
+        return CPU_SHORT_ROWS
+    if any(has_calls(o.operator) for o in operators):
+        return CPU_COLUMNS
+    if len(elements) > 1 and sum(e.bytes for e in elements) >= WIDE_SCANS:
+        return CPU_WIDE_SCANS
+    return CPU_SCANS if folded or len(elements) > 1 else CPU_SHORT_ROWS
 
 
 def tiled_points(
@@ -176,12 +204,31 @@ def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
             return points
         if product(tuple(around)) != points:
             return points
-    bound = {name for statement in last for name in bound_names(statement)}
-    widths = [fold.space.sizes[-1] for fold in folds]
-    if not 0 < len(widths) <= MOST_PASSES or any(bound & w.names() for w in widths):
+    long = has_rows_of(LONG_ROWS_OF_CALLS if folds_calls(function) else LONG_ROWS, last)
+    return points if long is None or len(folds) > MOST_PASSES else points * (ONE - long)
+
+
+def points_of_short_rows(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
+    """The same, very many if threads would fold calls in rows and make arrays of short
+    ones. Of up to 32 elements, threads take 0.6-1.1 of the time."""
+    scans = any(isinstance(s.exp, SegScan) for s in last)
+    long = has_rows_of(SHORT_ROWS + 1, last)
+    if long is None or scans or not makes_arrays(function.body):
         return points
-    long = LONG_ROWS_OF_CALLS if folds_calls(function) else LONG_ROWS
-    return points * (ONE - minimum(ONE, maximum(*widths) // long))
+    if not folds_calls(function):
+        return points
+    return points * (ONE + (ONE - long) * CPU_SHORT_ROWS)
+
+
+def has_rows_of(least: int, last: Sequence[Stm]) -> Size | None:
+    """1 if rows that are folded have so many elements, or else 0; None if there are no
+    rows, or their lengths are known only there."""
+    bound = {name for statement in last for name in bound_names(statement)}
+    folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
+    widths = [fold.space.sizes[-1] for fold in folds]
+    if not widths or any(bound & width.names() for width in widths):
+        return None
+    return minimum(ONE, maximum(*widths) // least)
 
 
 def points_in_vectors(points: Size, last: Iterable[Stm], iotas: Set[Name]) -> Size:
@@ -261,136 +308,3 @@ def is_elementwise(operation: Exp) -> bool:
         or (isinstance(s.exp, Reshape) and s.exp.array in rows)
         for s in statements
     )
-
-
-def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether of the two dimensions around the reduction each numbers the elements of
-    an operand that is the same along the other one, as in a product of matrices. What
-    is the same for all elements that are reduced, as coordinates, is none."""
-    if len(kernel.space.indices) < 3:
-        return False
-    row, column, reduced = kernel.space.indices[-3:]
-    found: set[tuple[bool, bool]] = set()
-    rows: dict[Name, tuple[bool, bool]] = {}
-    numbers: dict[Atom | DimSlice, Atom] = {}
-    for statement in kernel.body.statements:
-        match statement.exp:
-            case Index(array, (place,)) if array in iotas and isinstance(place, Name):
-                numbers[statement.pattern[0].name] = numbers.get(place, place)
-            case Index(array, slice_):
-                places = [numbers.get(place, place) for place in slice_]
-                of_row, of_column = rows.get(array, (False, False))
-                shared = of_row or row in places, of_column or column in places
-                rows[statement.pattern[0].name] = shared
-                if reduced in places:
-                    found.add(shared)
-    return {(True, False), (False, True)} <= found
-
-
-def shares_all(kernel: SegRed) -> bool:
-    """Whether each element that is folded is the same for many segments, as those of
-    images and of filters in convolutions."""
-    *outer, reduced = kernel.space.indices
-    return not any(
-        isinstance(statement.exp, Index)
-        and reduced in found
-        and found.issuperset(outer)
-        for statement, found in _with_indices(kernel)
-    )
-
-
-def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether all that is read for an element is the same for all segments of a row, or
-    for all elements of one, or next to what the segment before reads, as in windows, so
-    that lanes may be segments."""
-    body, (*outer, reduced) = kernel.body, kernel.space.indices
-    if not outer or len(body.result) != operand_count(kernel.operators):
-        return False
-    positions = _Positions(kernel, iotas)
-    for statement, found in _with_indices(kernel):
-        exp, bound = statement.exp, statement.pattern
-        both = {reduced, outer[-1]} <= found
-        if isinstance(exp, Index):
-            fits = not both or positions.is_window(exp, outer[-1])
-        elif isinstance(exp, Assert):
-            fits = reduced not in found
-        else:
-            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
-            fits = scalar and isinstance(exp, ScalarOp | SizeExp | If)
-        if not fits:
-            return False
-        positions.add(statement, found)
-    return True
-
-
-def gathers_rows(kernel: SegRed) -> bool:
-    """Whether segments are the elements of a row, and where the rows lie that are
-    combined is loaded."""
-    *outer, reduced = kernel.space.indices
-    loaded: set[Name] = set()
-    for statement, found in _with_indices(kernel):
-        exp, bound = statement.exp, statement.pattern
-        through = not loaded.isdisjoint(free_names(exp))
-        if isinstance(exp, Index):
-            if through and outer and exp.slice[-1] == outer[-1]:
-                return True
-            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
-            through |= scalar and reduced in found
-        if through:
-            loaded.update(parameter.name for parameter in bound)
-    return False
-
-
-class _Positions:
-    """Which numbers of a point are sums or differences of indices and of what all
-    points share."""
-
-    def __init__(self, kernel: SegRed, iotas: Set[Name]) -> None:
-        self._iotas = iotas
-        self._sums: dict[Name, Set[Name]] = {i: {i} for i in kernel.space.indices}
-        self._varying = set(kernel.space.indices)
-
-    def add(self, statement: Stm, depends: Set[Name]) -> None:
-        """A statement that depends on these indices."""
-        parts: list[Atom] = []
-        match statement.exp:
-            case Index(array, (Name() as place,)) if array in self._iotas:
-                parts = [place]
-            case ScalarOp(operator, operands) if operator.name in ("add", "sub"):
-                parts = [atom for atom in operands if atom in self._varying]
-            case ScalarOp(operator, (left, right)) if (
-                operator.name in ("min", "max") and right not in self._varying
-            ):
-                parts = [left]
-            case ScalarOp(operator, (left, right)) if (
-                operator.name in ("min", "max") and left not in self._varying
-            ):
-                parts = [right]
-        found = [
-            self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
-        ]
-        if parts and len(found) == len(parts):
-            whole = set().union(*found)
-            if len(whole) == sum(map(len, found)):
-                self._sums[statement.pattern[0].name] = whole
-        if depends:
-            self._varying.update(parameter.name for parameter in statement.pattern)
-
-    def is_window(self, access: Index, segment: Name) -> bool:
-        """Whether neighbouring segments read neighbouring elements of a row."""
-        *before, last = access.slice
-        moved = (segment in self._sums.get(i, {segment}) for i in before if self._is(i))
-        return self._is(last) and segment in self._sums.get(last, ()) and not any(moved)
-
-    def _is(self, entry: Atom | DimSlice) -> TypeGuard[Name]:
-        return isinstance(entry, Name) and entry in self._varying
-
-
-def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:
-    """The statements of a point, each with the indices that it depends on."""
-    depends = {index: {index} for index in kernel.space.indices}
-    for statement in nodes_of(Stm, kernel.body):
-        names = free_names(statement.exp)
-        found = set().union(*(depends.get(name, ()) for name in names))
-        depends |= {parameter.name: found for parameter in statement.pattern}
-        yield statement, found

@@ -28,6 +28,7 @@ from minifut.passes.flatten.defaults import (
     folded_points,
     outer_defaults,
     points_in_vectors,
+    points_of_short_rows,
     tiled_points,
 )
 from minifut.passes.flatten.intra_group import (
@@ -83,6 +84,7 @@ class VersionChoice:
         inside = tuple(host_statements(self.inner.build.statements))
         if self.soac.is_map and not self.perfect:
             points = folded_points(points, self.soac.function, inside)
+            points = points_of_short_rows(points, self.soac.function, inside)
             points = tiled_points(points, self.soac.function, inside, self.iotas())
         if self.soac.is_map:
             points = points_in_vectors(points, inside, self.iotas())

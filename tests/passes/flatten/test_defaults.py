@@ -46,9 +46,18 @@ NESTS = {
                       (map2 (\\i row -> map (* i) row) is b)) a""": NEVER,
     "map (scan (+) 0) a": NEVER,
     "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
-    "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
-        defaults.CPU_SHORT_ROWS
+    "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": defaults.CPU_SCANS,
+    "map (\\row -> map2 (*) row (scan (+) 0 row)) a": defaults.CPU_SHORT_ROWS,
+    "map (\\row -> map2 (*) (scan f32.max 0 row) (scan (+) 0 row)) a": (
+        defaults.CPU_SCANS
     ),
+    """map (\\row -> let (x, y, z) = unzip3 (scan
+          (\\(a, b, c) (p, q, r) -> (a * p, b * p + q, c * p + b * r)) (1, 0, 0)
+          (zip3 row row row)) in map3 (\\x y z -> x * y + z) x y z) a""": (
+        defaults.CPU_WIDE_SCANS
+    ),
+    """map (\\row -> map2 (*) row (scan (\\x y -> f32.log (f32.exp x + f32.exp y))
+                                   (-f32.inf) row)) a""": defaults.CPU_COLUMNS,
     "map (\\row -> f32.maximum (map2 (\\x r -> x * f32.i64 r) row (RANKS row))) a": (
         defaults.CPU_BUSY
     ),
@@ -109,6 +118,20 @@ def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     ]
     assert [given["cpu"] for given in outer] == [NESTS[nest]]
     assert [given["gpu"] for given in outer] == [defaults.GPU_BUSY]
+
+
+def test_short_rows_of_calls_are_folded_by_threads() -> None:
+    """Those that threads also store; not rows whose lengths only they know."""
+    row = "let s = map f32.exp row in map (/ f32.sum s) s"
+    (points,) = outer_points(
+        f"entry main [n][m] (a: [n][m]f32) = map (\\row -> {row}) a"
+    )
+    for m, counted in ((1, True), (32, True), (33, False)):
+        values = {name: {"n": 10, "m": m}[name.base] for name in points.names()}
+        assert (points.evaluate(values) >= defaults.CPU_SHORT_ROWS) == counted
+    known = f"map (\\row -> let row = filter (> 0) row let t = ({row}) in f32.sum t) a"
+    (points,) = outer_points(f"entry main [n][m] (a: [n][m]f32) = {known}")
+    assert points.evaluate(dict.fromkeys(points.names(), 10)) == 10
 
 
 def test_folds_of_shared_operands_have_points_in_lanes() -> None:
