@@ -187,7 +187,9 @@ def tiled_points(
     return points * (ONE - is_tiled)
 
 
-def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
+def folded_points(
+    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
+) -> Size:
     """The same, none if all that the last version does is to fold rows, and these are
     long: threads would need the rows transposed, and so pass over them three times. Not
     those that threads make by loops: these fold them at 1.0-0.2 of the time."""
@@ -196,7 +198,8 @@ def folded_points(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
     for exp in made:
         if isinstance(exp, SegRed):
             *around, _ = exp.space.sizes
-            if len(exp.body.result) != operand_count(exp.operators) or shares_rows(exp):
+            mapped = len(exp.body.result) - operand_count(exp.operators)
+            if mapped or shares_rows(exp, iotas):
                 return points
         elif isinstance(exp, SegMap) and not makes_arrays(exp.body, Loop):
             around = list(exp.space.sizes)

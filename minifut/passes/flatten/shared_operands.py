@@ -6,9 +6,10 @@ may have an element for each segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from typing import TypeGuard
 
+from minifut.ir.builder import i64
 from minifut.ir.core import Assert, Atom, DimSlice, If, Index, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import SegRed
 from minifut.ir.search import nodes_of
@@ -104,6 +105,7 @@ class _Positions:
         self._iotas = iotas
         self._sums: dict[Name, Set[Name]] = {i: {i} for i in kernel.space.indices}
         self._varying = set(kernel.space.indices)
+        self._rows: dict[Name, tuple[Atom | DimSlice, ...]] = {}
 
     def add(self, statement: Stm, depends: Set[Name]) -> None:
         """A statement that depends on these indices."""
@@ -121,21 +123,35 @@ class _Positions:
                 operator.name in ("min", "max") and left not in self._varying
             ):
                 parts = [right]
-        found = [
-            self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
-        ]
-        if parts and len(found) == len(parts):
-            whole = set().union(*found)
-            if len(whole) == sum(map(len, found)):
-                self._sums[statement.pattern[0].name] = whole
+            case Index(_, (*before, DimSlice(start, _, stride))) if stride == i64(1):
+                self._rows[statement.pattern[0].name] = (*before, start)
+        whole = self._sum(parts)
+        if whole is not None:
+            self._sums[statement.pattern[0].name] = whole
         if depends:
             self._varying.update(parameter.name for parameter in statement.pattern)
 
     def is_window(self, access: Index, segment: Name) -> bool:
         """Whether neighbouring segments read neighbouring elements of a row."""
         *before, last = access.slice
+        lasts = [last]
+        if access.array in self._rows and not before:
+            *before, start = self._rows[access.array]
+            lasts = [start, last]
         moved = (segment in self._sums.get(i, {segment}) for i in before if self._is(i))
-        return self._is(last) and segment in self._sums.get(last, ()) and not any(moved)
+        whole = self._sum([entry for entry in lasts if self._is(entry)])
+        return whole is not None and segment in whole and not any(moved)
+
+    def _sum(self, parts: Sequence[Atom | DimSlice]) -> Set[Name] | None:
+        """The indices that the sum of these varying numbers depends on, if each counts
+        once."""
+        found = [
+            self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
+        ]
+        whole = set().union(*found)
+        if not found or len(found) < len(parts):
+            return None
+        return whole if len(whole) == sum(map(len, found)) else None
 
     def _is(self, entry: Atom | DimSlice) -> TypeGuard[Name]:
         return isinstance(entry, Name) and entry in self._varying

@@ -83,7 +83,7 @@ class VersionChoice:
         points = self.points()
         inside = tuple(host_statements(self.inner.build.statements))
         if self.soac.is_map and not self.perfect:
-            points = folded_points(points, self.soac.function, inside)
+            points = folded_points(points, self.soac.function, inside, self.iotas())
             points = points_of_short_rows(points, self.soac.function, inside)
             points = tiled_points(points, self.soac.function, inside, self.iotas())
         if self.soac.is_map:

@@ -37,6 +37,11 @@ NESTS = {
     ),
     "tabulate n (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[1, 2 * i + j])))": NEVER,
     "tabulate n (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] a[i + j, 0])))": NEVER,
+    "tabulate (m - 4) (\\i -> f32.sum b[1, i:i + 5])": defaults.CPU_SHARED_ROWS,
+    "tabulate (m - 4) (\\i -> f32.sum (take 5 (drop i b[1])))": (
+        defaults.CPU_SHARED_ROWS
+    ),
+    "tabulate (m - 4) (\\i -> f32.sum b[i, i:i + 5])": NEVER,
     "map (\\f -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[0, i64.f32 f + j]))) a[0]": (
         NEVER
     ),
@@ -118,6 +123,14 @@ def test_defaults_follow_what_the_last_version_consists_of(nest: str) -> None:
     ]
     assert [given["cpu"] for given in outer] == [NESTS[nest]]
     assert [given["gpu"] for given in outer] == [defaults.GPU_BUSY]
+
+
+def test_windows_of_slices_are_folded_by_threads_at_any_length() -> None:
+    text = """entry main [n] (xs: [n]f32) (w: i64) = tabulate (n - w) (\\i ->
+        let ys = take w (drop i xs) in f32.sqrt (f32.sum (map (** 2) ys)))"""
+    (points,) = outer_points(text)
+    values = {name: {"n": 10000, "w": 1000}[name.base] for name in points.names()}
+    assert points.evaluate(values) == 9000
 
 
 def test_short_rows_of_calls_are_folded_by_threads() -> None:
