@@ -22,14 +22,14 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a scan of one value, then a map    1.1-2.4    threads transpose squares of the rows
       of two floats, from 2^12 points  0.7-1.2    to scan several at once, but pass over
       of 12 bytes, from 2^8 points on  0.3-1.1    memory fewer times; with fewer points
-      of floats, then a fold, of 2^12  0.6-0.9    1.0-5.3; of integers 1.0-2.1
+      then a fold of floats, of 2^12   0.6-0.9    1.0-5.3; of integers 1.0-2.1
+      then a fold of doubles, of 2^8   0.5-0.9
       by operators with calls, of 2^6  0.2-0.3    one of 16 points 2.7
     sums of i64 as scans               0.5-1.0    a thread adds in each cycle, and does
                                                   several in one pass; not with calls
     a fold of reductions               1.5-31     a segmented reduction, then a fold
       whose operands are shared        0.2-0.9    lanes are the points that are folded
-    convolutions                       0.003-0.01 all operands are shared, and rows are
-                                                  windows
+    convolutions, of one image, too    0.003-0.05 all operands are shared, or windows
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
@@ -86,8 +86,8 @@ CPU_BUSY = 4
 CPU_PRODUCTS = 1 << 8
 CPU_SHORT_ROWS = 1 << 17
 CPU_WIDE_SCANS, CPU_SCANS = 1 << 8, 1 << 12
-WIDE_SCANS = 12
-"""bytes that are scanned for an element"""
+WIDE_SCANS, FOLDED_SCANS = 12, 8
+"""bytes that are scanned for an element, and may be folded then"""
 CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
@@ -129,7 +129,7 @@ def outer_defaults(
             return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS, GPU_BUSY
         deepest = max((len(fold.space.sizes) for fold in folds), default=0)
         inner = [fold for fold in folds if len(fold.space.sizes) == deepest]
-        if len(inner) < len(folds) and all(map(shares_all, inner)):
+        if len(inner) < len(folds) and all(shares_all(fold, iotas) for fold in inner):
             return CPU_BUSY, GPU_BUSY
         if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
@@ -156,7 +156,8 @@ def scan_default(scans: Sequence[SegScan], folded: bool) -> int:
         return CPU_SHORT_ROWS
     if any(has_calls(o.operator) for o in operators):
         return CPU_COLUMNS
-    if len(elements) > 1 and sum(e.bytes for e in elements) >= WIDE_SCANS:
+    width = sum(element.bytes for element in elements)
+    if width >= (FOLDED_SCANS if folded else WIDE_SCANS):
         return CPU_WIDE_SCANS
     return CPU_SCANS if folded or len(elements) > 1 else CPU_SHORT_ROWS
 

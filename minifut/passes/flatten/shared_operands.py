@@ -6,17 +6,32 @@ may have an element for each segment.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence, Set
-from typing import TypeGuard
+from collections.abc import Iterator, Set
 
 from minifut.ir.builder import i64
-from minifut.ir.core import Assert, Atom, DimSlice, If, Index, ScalarOp, SizeExp, Stm
+from minifut.ir.core import (
+    Assert,
+    Atom,
+    DimSlice,
+    Exp,
+    If,
+    Index,
+    Reshape,
+    ScalarOp,
+    SizeExp,
+    Stm,
+)
 from minifut.ir.kernels import SegRed
+from minifut.ir.node import immutable, replace
 from minifut.ir.search import nodes_of
 from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType
+from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name
+
+_Sum = frozenset[Name] | None
+"""the indices that a number is a sum of, besides what all points share; or none such"""
+_NOTHING: frozenset[Name] = frozenset()
 
 
 def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
@@ -43,16 +58,17 @@ def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     return {(True, False), (False, True)} <= found
 
 
-def shares_all(kernel: SegRed) -> bool:
+def shares_all(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     """Whether each element that is folded is the same for many segments, as those of
-    images and of filters in convolutions."""
+    filters and, in windows, those of images in convolutions."""
     *outer, reduced = kernel.space.indices
-    return not any(
-        isinstance(statement.exp, Index)
-        and reduced in found
-        and found.issuperset(outer)
-        for statement, found in _with_indices(kernel)
-    )
+    positions = _Positions(kernel, iotas)
+    for statement, found in _with_indices(kernel):
+        exp, own = statement.exp, found.issuperset((*outer, reduced))
+        if own and isinstance(exp, Index) and not positions.overlap(exp):
+            return False
+        positions.add(statement, found)
+    return True
 
 
 def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
@@ -66,7 +82,9 @@ def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
     for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
         both = {reduced, outer[-1]} <= found
-        if isinstance(exp, Index):
+        if isinstance(exp, Index | Reshape) and positions.view(statement) is not None:
+            fits = True
+        elif isinstance(exp, Index):
             fits = not both or positions.is_window(exp, outer[-1])
         elif isinstance(exp, Assert):
             fits = reduced not in found
@@ -97,64 +115,102 @@ def gathers_rows(kernel: SegRed) -> bool:
     return False
 
 
+@immutable
+class _View:
+    """A part of an array: of each dimension the indices whose sum is where the part
+    begins, if that is what it is, and the dimensions that it has, as one if `flat`."""
+
+    starts: tuple[_Sum, ...]
+    dimensions: tuple[int, ...]
+    flat: bool = False
+
+
 class _Positions:
     """Which numbers of a point are sums or differences of indices and of what all
     points share."""
 
     def __init__(self, kernel: SegRed, iotas: Set[Name]) -> None:
         self._iotas = iotas
-        self._sums: dict[Name, Set[Name]] = {i: {i} for i in kernel.space.indices}
-        self._varying = set(kernel.space.indices)
-        self._rows: dict[Name, tuple[Atom | DimSlice, ...]] = {}
+        self._sums: dict[Name, _Sum] = {i: frozenset({i}) for i in kernel.space.indices}
+        self._views: dict[Name, _View | None] = {}
 
     def add(self, statement: Stm, depends: Set[Name]) -> None:
         """A statement that depends on these indices."""
-        parts: list[Atom] = []
+        if any(isinstance(p.type, ArrayType) for p in statement.pattern):
+            view = self.view(statement)
+            self._views |= {p.name: view for p in statement.pattern}
+        elif depends:
+            found = self._sum_of(statement.exp)
+            self._sums |= {p.name: found for p in statement.pattern}
+
+    def view(self, statement: Stm) -> _View | None:
+        """What an array of a point is a part of."""
+        rank = len(shape_of(statement.pattern[0].type)) if statement.pattern else 0
         match statement.exp:
-            case Index(array, (Name() as place,)) if array in self._iotas:
-                parts = [place]
-            case ScalarOp(operator, operands) if operator.name in ("add", "sub"):
-                parts = [atom for atom in operands if atom in self._varying]
-            case ScalarOp(operator, (left, right)) if (
-                operator.name in ("min", "max") and right not in self._varying
-            ):
-                parts = [left]
-            case ScalarOp(operator, (left, right)) if (
-                operator.name in ("min", "max") and left not in self._varying
-            ):
-                parts = [right]
-            case Index(_, (*before, DimSlice(start, _, stride))) if stride == i64(1):
-                self._rows[statement.pattern[0].name] = (*before, start)
-        whole = self._sum(parts)
-        if whole is not None:
-            self._sums[statement.pattern[0].name] = whole
-        if depends:
-            self._varying.update(parameter.name for parameter in statement.pattern)
+            case Index() as access if rank:
+                return self._part(access, rank)
+            case Reshape(_, array) if rank == 1 and (whole := self._views.get(array)):
+                return replace(whole, flat=True)
+        return None
 
     def is_window(self, access: Index, segment: Name) -> bool:
         """Whether neighbouring segments read neighbouring elements of a row."""
-        *before, last = access.slice
-        lasts = [last]
-        if access.array in self._rows and not before:
-            *before, start = self._rows[access.array]
-            lasts = [start, last]
-        moved = (segment in self._sums.get(i, {segment}) for i in before if self._is(i))
-        whole = self._sum([entry for entry in lasts if self._is(entry)])
-        return whole is not None and segment in whole and not any(moved)
+        *before, last = self._places(access)
+        still = all(place is not None and segment not in place for place in before)
+        return last is not None and segment in last and still
 
-    def _sum(self, parts: Sequence[Atom | DimSlice]) -> Set[Name] | None:
-        """The indices that the sum of these varying numbers depends on, if each counts
-        once."""
-        found = [
-            self._sums[p] for p in parts if isinstance(p, Name) and p in self._sums
-        ]
-        whole = set().union(*found)
-        if not found or len(found) < len(parts):
+    def overlap(self, access: Index) -> bool:
+        """Whether the same elements are read at several positions, as of windows."""
+        places = self._places(access)
+        return None not in places and any(p is not None and len(p) > 1 for p in places)
+
+    def _places(self, access: Index) -> tuple[_Sum, ...]:
+        """The position of an element in each dimension of the array that it is of."""
+        view = self._part(access, 0)
+        return (None,) if view is None else view.starts
+
+    def _part(self, access: Index, rank: int) -> _View | None:
+        slice_ = access.slice
+        given = sum(isinstance(entry, DimSlice) for entry in slice_)
+        every = range(len(slice_) + rank - given)
+        whole = _View((frozenset(),) * len(every), tuple(every))
+        of = self._views.get(access.array, whole)
+        if of is None:
             return None
-        return whole if len(whole) == sum(map(len, found)) else None
+        starts, remaining = list(of.starts), list(of.dimensions)
+        for entry in slice_:
+            dimensions = remaining if of.flat else remaining[:1]
+            start = self._start(entry)
+            for dimension in dimensions:
+                starts[dimension] = _added(starts[dimension], start)
+            remaining = remaining[len(dimensions) :]
+            if isinstance(entry, DimSlice):
+                remaining = [*remaining, *dimensions]
+        return _View(tuple(starts), tuple(sorted(remaining)), of.flat)
 
-    def _is(self, entry: Atom | DimSlice) -> TypeGuard[Name]:
-        return isinstance(entry, Name) and entry in self._varying
+    def _start(self, entry: Atom | DimSlice) -> _Sum:
+        if isinstance(entry, DimSlice):
+            return self._start(entry.start) if entry.stride == i64(1) else None
+        return self._sums.get(entry, _NOTHING) if isinstance(entry, Name) else _NOTHING
+
+    def _sum_of(self, exp: Exp) -> _Sum:
+        match exp:
+            case Index(array, (Name() as place,)) if array in self._iotas:
+                return self._start(place)
+            case ScalarOp(operator, operands) if operator.name in ("add", "sub"):
+                return _added(*map(self._start, operands))
+            case ScalarOp(operator, operands) if operator.name in ("min", "max"):
+                left, right = map(self._start, operands)
+                if _NOTHING in (left, right):
+                    return left if right == _NOTHING else right
+        return None
+
+
+def _added(left: _Sum, right: _Sum) -> _Sum:
+    """The sum of two, if no index counts twice."""
+    if left is None or right is None or left & right:
+        return None
+    return left | right
 
 
 def _with_indices(kernel: SegRed) -> Iterator[tuple[Stm, set[Name]]]:

@@ -133,6 +133,36 @@ def test_windows_of_slices_are_folded_by_threads_at_any_length() -> None:
     assert points.evaluate(values) == 9000
 
 
+@pytest.mark.parametrize(
+    ("fold", "wanted"),
+    [
+        (
+            "tabulate k (\\a -> f32.sum (tabulate k (\\b -> f[a, b] * x[i + a, j + b])))",
+            4,
+        ),
+        (
+            "map2 (\\a b -> f32.sum (map2 (*) a b)) f (x[i:i + k, j:j + k] :> [k][k]f32)",
+            4,
+        ),
+        ("map2 (*) (flatten f) (flatten (x[i:i + k, j:j + k] :> [k][k]f32))", 256),
+        (
+            "tabulate k (\\a -> f32.sum (tabulate k (\\b -> x[i * k + a, j + b])))",
+            NEVER,
+        ),
+    ],
+)
+def test_windows_in_two_dimensions_are_folded_by_threads(
+    fold: str, wanted: int
+) -> None:
+    text = f"""entry main [n][m][k] (x: [n][m]f32) (f: [k][k]f32) =
+      tabulate_2d (n - k) (m - k) (\\i j -> #[unsafe] f32.sum ({fold}))"""
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
+    found = [
+        n.threshold for n in walk(stages.to_kernels(core)) if isinstance(n, AtLeast)
+    ]
+    assert dict(found[0].defaults)["cpu"] == wanted
+
+
 def test_short_rows_of_calls_are_folded_by_threads() -> None:
     """Those that threads also store; not rows whose lengths only they know."""
     row = "let s = map f32.exp row in map (/ f32.sum s) s"
