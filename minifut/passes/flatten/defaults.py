@@ -27,17 +27,19 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
       by operators with calls, of 2^6  0.2-0.3    one of 16 points 2.7
     sums of i64 as scans               0.5-1.0    a thread adds in each cycle, and does
                                                   several in one pass; not with calls
-    a fold of reductions               1.5-31     a segmented reduction, then a fold
+    a fold of reductions               0.3-1.0    threads need no array between them
       whose operands are shared        0.2-0.9    lanes are the points that are folded
     convolutions, of one image, too    0.003-0.05 all operands are shared, or windows
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
-      in rows of up to 32 elements     0.2-1.1    not in the fold of a thread
+      in rows of up to 15 elements     0.1-1.0    not in the fold of a thread
+      of up to 32, with arrays         0.6-1.1
 
 A thread does a product inside its body without tiles, 3 to 11 times slower than the
-last version from 16 x 16 results on, whatever the number of points (`tiled_points`);
-where results are folded by an operator that does not commute, it takes 0.1-1.15 of it.
+last version from 16 x 16 results on, whatever the number of points (`tiled_points`),
+but in 0.05-0.7 of the time if it has fewer than 16 steps, as distances in space; where
+results are folded by an operator that does not commute, it takes 0.1-1.15 of it.
 
 So a CPU is busy with a few points for each core, except that scans are flattened up to
 2^6 to 2^17 points, and folds of calls up to 2^17. Where the last version is just one
@@ -84,7 +86,9 @@ from minifut.passes.flatten.shared_operands import (
 ALWAYS = 0
 CPU_BUSY = 4
 CPU_PRODUCTS = 1 << 8
+CPU_TILED = 16
 CPU_SHORT_ROWS = 1 << 17
+CPU_LONG_ROWS = 1 << 32
 CPU_WIDE_SCANS, CPU_SCANS = 1 << 8, 1 << 12
 WIDE_SCANS, FOLDED_SCANS = 12, 8
 """bytes that are scanned for an element, and may be folded then"""
@@ -92,7 +96,6 @@ CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
-SHORT_ROWS = 32
 MOST_PASSES = 3
 CPU_LANES = 16
 CPU_FOLD = 1 << 15
@@ -133,7 +136,9 @@ def outer_defaults(
             return CPU_BUSY, GPU_BUSY
         if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
-        return NEVER, GPU_BUSY
+        if folds_calls(function):
+            return CPU_LONG_ROWS, GPU_BUSY
+        return CPU_BUSY if len(inner) < len(folds) else NEVER, GPU_BUSY
     scans = [exp for exp in made if isinstance(exp, SegScan)]
     if scans and not has_calls(function) and all(map(sums_integers, scans)):
         return CPU_BUSY, GPU_BUSY
@@ -166,26 +171,25 @@ def tiled_points(
     points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
 ) -> Size:
     """The points of a map whose last version has these statements, as its threshold
-    counts them: none if products of `CPU_PRODUCTS` results are tiled there, which a
-    thread would do element by element. Where the results are folded by an operator that
-    does not commute, as positions of extremes, lanes are points, if they have no
-    arrays: the last version would fold with a branch for each result.
+    counts them: none if products of `CPU_PRODUCTS` results, and of `CPU_TILED` steps if
+    points have no arrays, are tiled there, which a thread would do element by element.
+    Where the results are folded by an operator that does not commute, as positions of
+    extremes, lanes are points: the last version would fold with a branch for each.
     """
     folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
     commutes = all(o.commutative for fold in folds for o in fold.operators)
     if not commutes and not makes_arrays(function.body):
         return points
     bound = {name for statement in last for name in bound_names(statement)}
-    results = [
-        product(statement.exp.space.sizes[-3:-1])
-        for statement in last
-        if isinstance(statement.exp, SegRed) and shares_operands(statement.exp, iotas)
+    least = 1 if makes_arrays(function.body) else CPU_TILED
+    tiled = [
+        minimum(ONE, product(fold.space.sizes[-3:-1]) // CPU_PRODUCTS)
+        * minimum(ONE, fold.space.sizes[-1] // least)
+        for fold in folds
+        if shares_operands(fold, iotas)
     ]
-    known = [size for size in results if size.names().isdisjoint(bound)]
-    if not known:
-        return points
-    is_tiled = minimum(ONE, maximum(*known) // CPU_PRODUCTS)
-    return points * (ONE - is_tiled)
+    known = [size for size in tiled if size.names().isdisjoint(bound)]
+    return points * (ONE - maximum(*known)) if known else points
 
 
 def folded_points(
@@ -200,7 +204,7 @@ def folded_points(
         if isinstance(exp, SegRed):
             *around, _ = exp.space.sizes
             mapped = len(exp.body.result) - operand_count(exp.operators)
-            if mapped or shares_rows(exp, iotas):
+            if mapped or shares_rows(exp, iotas) or shares_operands(exp, iotas):
                 return points
         elif isinstance(exp, SegMap) and not makes_arrays(exp.body, Loop):
             around = list(exp.space.sizes)
@@ -213,15 +217,14 @@ def folded_points(
 
 
 def points_of_short_rows(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
-    """The same, very many if threads would fold calls in rows and make arrays of short
-    ones. Of up to 32 elements, threads take 0.6-1.1 of the time."""
+    """The same, very many if threads would fold calls in short rows. Of up to 32
+    elements, where they store arrays, threads take 0.6-1.1 of the time, and of up to
+    15 that they only fold 0.1-1.0."""
     scans = any(isinstance(s.exp, SegScan) for s in last)
-    long = has_rows_of(SHORT_ROWS + 1, last)
-    if long is None or scans or not makes_arrays(function.body):
+    long = has_rows_of(33 if makes_arrays(function.body) else 16, last)
+    if long is None or scans or not folds_calls(function):
         return points
-    if not folds_calls(function):
-        return points
-    return points * (ONE + (ONE - long) * CPU_SHORT_ROWS)
+    return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
 
 
 def has_rows_of(least: int, last: Sequence[Stm]) -> Size | None:

@@ -84,9 +84,9 @@ class VersionChoice:
         inside = tuple(host_statements(self.inner.build.statements))
         if self.soac.is_map and not self.perfect:
             points = folded_points(points, self.soac.function, inside, self.iotas())
-            points = points_of_short_rows(points, self.soac.function, inside)
             points = tiled_points(points, self.soac.function, inside, self.iotas())
         if self.soac.is_map:
+            points = points_of_short_rows(points, self.soac.function, inside)
             points = points_in_vectors(points, inside, self.iotas())
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))

@@ -23,7 +23,7 @@ from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, AtLeast, SegMap
 from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.scope import Scope, fresh_copy, scope_of
-from minifut.ir.sizes import Size, minimum, product
+from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.traverse import free_names, map_children, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
@@ -31,6 +31,7 @@ from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPL
 from minifut.passes.tiling.marks import TILE, Mark, mark_of, marked
 from minifut.passes.tiling.nest import Variance, iotas_of, operands_of, redomaps_of
 from minifut.passes.tiling.versions import (
+    COLUMNS,
     FEWEST,
     STRETCH,
     Guards,
@@ -230,7 +231,8 @@ class _Tiler:
 
     def benefit(self, target: Stm) -> tuple[Size, bool]:
         """The steps of the points that share tiles on one block of the common
-        dimension, and whether all that is read is read again."""
+        dimension, of 16 and more or in rows that fill no vector, and whether all that
+        is read is read again."""
         kernel, mark = target.exp, mark_of(target, TILE)
         assert isinstance(kernel, SegMap) and mark is not None
         iotas = iotas_of(kernel, ())
@@ -239,13 +241,16 @@ class _Tiler:
         shares = not any(tiled <= operand.dimensions for operand in operands)
         bound = {p.name for s in kernel.body.statements for p in s.pattern}
         bound.update(kernel.space.indices)
+        sizes = [kernel.space.sizes[d] for d in mark.dimensions]
+        narrow = ONE - minimum(ONE, sizes[-1] // COLUMNS)
         steps = Size.constant(0)
         for _, redomap in redomaps_of(kernel):
             if bound.isdisjoint(redomap.width.names()):
-                whole = redomap.width // FEWEST * FEWEST
+                whole = maximum(
+                    redomap.width // FEWEST * FEWEST, narrow * redomap.width
+                )
                 steps = steps + minimum(whole, Size.constant(STRETCH))
-        sharing = product(tuple(kernel.space.sizes[d] for d in mark.dimensions))
-        return sharing * steps, shares
+        return product(tuple(sizes)) * steps, shares
 
     def with_sequences(self, statement: Stm) -> Stm:
         """The kernel with the sequences of numbers that it reads made in its threads,

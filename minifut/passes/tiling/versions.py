@@ -53,9 +53,12 @@ from minifut.names import Name, NameSource
 from minifut.passes.tiling.parameters import PAD
 
 STRETCH = 256
-FEWEST = 8
+FEWEST = 16
 """steps that share much: products of fewer are outer products, whose
 results take all the time"""
+COLUMNS = 16
+"""results of a row that fill a vector; threads take 3 times as long for fewer, of any
+number of steps"""
 CPU_WORK = 1 << 18
 GPU_WORK = 1 << 18
 CPU_SPLIT = 1 << 13

@@ -31,7 +31,12 @@ NESTS = {
         defaults.CPU_SHARED_CALLS
     ),
     "map (\\i -> f32.sum (map (+ f32.i64 i) a[i])) (iota n)": NEVER,
-    "map (\\i -> f32.sum (map (\\y -> b[0, i64.f32 y]) b[1])) (iota n)": NEVER,
+    "map (\\i -> f32.sum (map (\\y -> b[0, i64.f32 y]) b[1])) (iota n)": (
+        defaults.CPU_LONG_ROWS
+    ),
+    "map (\\row -> f32.sum (map f32.exp row)) a": defaults.CPU_LONG_ROWS,
+    "map (\\row -> f32.sum (map f32.abs row)) a": NEVER,
+    "map (f32.maximum <-< map f32.sum) [a]": defaults.CPU_BUSY,
     "tabulate (n - 4) (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[1, i + j])))": (
         defaults.CPU_SHARED_ROWS
     ),
@@ -85,13 +90,18 @@ NESTS = {
 
 def test_windows_that_filters_share_are_folded_by_threads() -> None:
     """The channels and windows of a convolution, whose elements and weights are each
-    the same for many results; rows of a sum of sums are not."""
+    the same for many results; sums of sums, too, but those of calls in short rows only."""
     convolution = """entry main [c][w][o][k] (x: [c][w]f32) (f: [o][c][k]f32) =
       map (\\weights -> tabulate (w - k + 1) (\\i ->
         f32.sum (map2 (\\row f -> f32.sum (map2 (*) (row[i:i + k] :> [k]f32) f))
                       x weights))) f"""
     sums = "entry main [n][m][k] (a: [n][m][k]f32) = map (f32.sum <-< map f32.sum) a"
-    for text, wanted in ((convolution, defaults.CPU_BUSY), (sums, NEVER)):
+    calls = sums.replace("map f32.sum", "map (map f32.exp >-> f32.sum)")
+    for text, wanted in (
+        (convolution, defaults.CPU_BUSY),
+        (sums, defaults.CPU_BUSY),
+        (calls, defaults.CPU_LONG_ROWS),
+    ):
         core = stages.to_core(stages.check(Source("nest.fut", text)))
         program = stages.to_kernels(core)
         found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
@@ -145,10 +155,6 @@ def test_windows_of_slices_are_folded_by_threads_at_any_length() -> None:
             4,
         ),
         ("map2 (*) (flatten f) (flatten (x[i:i + k, j:j + k] :> [k][k]f32))", 256),
-        (
-            "tabulate k (\\a -> f32.sum (tabulate k (\\b -> x[i * k + a, j + b])))",
-            NEVER,
-        ),
     ],
 )
 def test_windows_in_two_dimensions_are_folded_by_threads(
@@ -163,17 +169,27 @@ def test_windows_in_two_dimensions_are_folded_by_threads(
     assert dict(found[0].defaults)["cpu"] == wanted
 
 
-def test_short_rows_of_calls_are_folded_by_threads() -> None:
-    """Those that threads also store; not rows whose lengths only they know."""
-    row = "let s = map f32.exp row in map (/ f32.sum s) s"
+@pytest.mark.parametrize(
+    ("fold", "longest"),
+    [
+        ("let s = map f32.exp row in map (/ f32.sum s) s", 32),
+        ("f32.sum (map f32.exp row)", 15),
+    ],
+)
+def test_short_rows_of_calls_are_folded_by_threads(fold: str, longest: int) -> None:
     (points,) = outer_points(
-        f"entry main [n][m] (a: [n][m]f32) = map (\\row -> {row}) a"
+        f"entry main [n][m] (a: [n][m]f32) = map (\\row -> {fold}) a"
     )
-    for m, counted in ((1, True), (32, True), (33, False)):
+    for m, counted in ((1, True), (longest, True), (longest + 1, False)):
         values = {name: {"n": 10, "m": m}[name.base] for name in points.names()}
-        assert (points.evaluate(values) >= defaults.CPU_SHORT_ROWS) == counted
-    known = f"map (\\row -> let row = filter (> 0) row let t = ({row}) in f32.sum t) a"
-    (points,) = outer_points(f"entry main [n][m] (a: [n][m]f32) = {known}")
+        assert (points.evaluate(values) >= defaults.CPU_LONG_ROWS) == counted
+
+
+def test_rows_whose_lengths_only_threads_know_count_once() -> None:
+    """And so are folded as long ones."""
+    (points,) = outer_points("""entry main [n][m] (a: [n][m]f32) = map (\\row ->
+      let s = map f32.exp (filter (> 0) row)
+      in f32.sum (map (/ f32.sum s) s)) a""")
     assert points.evaluate(dict.fromkeys(points.names(), 10)) == 10
 
 
