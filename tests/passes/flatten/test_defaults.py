@@ -36,7 +36,6 @@ NESTS = {
     ),
     "map (\\row -> f32.sum (map f32.exp row)) a": defaults.CPU_LONG_ROWS,
     "map (\\row -> f32.sum (map f32.abs row)) a": NEVER,
-    "map (f32.maximum <-< map f32.sum) [a]": defaults.CPU_BUSY,
     "tabulate (n - 4) (\\i -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[1, i + j])))": (
         defaults.CPU_SHARED_ROWS
     ),
