@@ -30,6 +30,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     a fold of reductions               0.3-1.0    threads need no array between them
       whose operands are shared        0.2-0.9    lanes are the points that are folded
     convolutions, of one image, too    0.003-0.05 all operands are shared, or windows
+    sums of elements at loaded places  0.4-1.1    in rows of up to 64 elements
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
@@ -77,6 +78,7 @@ from minifut.ir.types import I64, U64, ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
 from minifut.passes.flatten.shared_operands import (
+    gathers_elements,
     gathers_rows,
     shares_all,
     shares_operands,
@@ -136,7 +138,9 @@ def outer_defaults(
             return CPU_BUSY, GPU_BUSY
         if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
-        if folds_calls(function):
+        if folds_calls(function) or any(
+            gathers_elements(fold, iotas) for fold in folds
+        ):
             return CPU_LONG_ROWS, GPU_BUSY
         return CPU_BUSY if len(inner) < len(folds) else NEVER, GPU_BUSY
     scans = [exp for exp in made if isinstance(exp, SegScan)]
@@ -212,17 +216,27 @@ def folded_points(
             return points
         if product(tuple(around)) != points:
             return points
-    long = has_rows_of(LONG_ROWS_OF_CALLS if folds_calls(function) else LONG_ROWS, last)
+    calls = folds_calls(function) or any(
+        gathers_elements(fold, iotas) for fold in folds
+    )
+    long = has_rows_of(LONG_ROWS_OF_CALLS if calls else LONG_ROWS, last)
     return points if long is None or len(folds) > MOST_PASSES else points * (ONE - long)
 
 
-def points_of_short_rows(points: Size, function: Lambda, last: Sequence[Stm]) -> Size:
-    """The same, very many if threads would fold calls in short rows. Of up to 32
-    elements, where they store arrays, threads take 0.6-1.1 of the time, and of up to
-    15 that they only fold 0.1-1.0."""
+def points_of_short_rows(
+    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
+) -> Size:
+    """The same, very many if threads would fold calls or gathers in short rows. Of up
+    to 32 elements, where they store arrays, threads take 0.6-1.1 of the time, of up to
+    15 that they only fold 0.1-1.0, and of up to 64 that they gather 0.4-1.1."""
     scans = any(isinstance(s.exp, SegScan) for s in last)
-    long = has_rows_of(33 if makes_arrays(function.body) else 16, last)
-    if long is None or scans or not folds_calls(function):
+    folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
+    gathers = any(gathers_elements(fold, iotas) for fold in folds)
+    if scans or not (gathers or folds_calls(function)):
+        return points
+    least = 65 if gathers else 33 if makes_arrays(function.body) else 16
+    long = has_rows_of(least, last)
+    if long is None:
         return points
     return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
 

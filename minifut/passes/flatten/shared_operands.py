@@ -100,19 +100,29 @@ def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
 def gathers_rows(kernel: SegRed) -> bool:
     """Whether segments are the elements of a row, and where the rows lie that are
     combined is loaded."""
-    *outer, reduced = kernel.space.indices
+    *outer, _ = kernel.space.indices
+    return bool(outer) and any(e.slice[-1] == outer[-1] for e in _gathers(kernel))
+
+
+def gathers_elements(kernel: SegRed, iotas: Set[Name]) -> bool:
+    """Whether where elements lie that are combined is loaded."""
+    return any(True for _ in _gathers(kernel, iotas))
+
+
+def _gathers(kernel: SegRed, iotas: Set[Name] = frozenset()) -> Iterator[Index]:
+    """What is read where numbers say that are loaded for each element."""
     loaded: set[Name] = set()
     for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
         through = not loaded.isdisjoint(free_names(exp))
         if isinstance(exp, Index):
-            if through and outer and exp.slice[-1] == outer[-1]:
-                return True
+            if through:
+                yield exp
             scalar = not any(isinstance(p.type, ArrayType) for p in bound)
-            through |= scalar and reduced in found
+            loads = scalar and exp.array not in iotas
+            through |= loads and kernel.space.indices[-1] in found
         if through:
             loaded.update(parameter.name for parameter in bound)
-    return False
 
 
 @immutable

@@ -81,15 +81,20 @@ class VersionChoice:
             last = build.finish(*(parameter.name for parameter in own))
         chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
         points = self.points()
-        inside = tuple(host_statements(self.inner.build.statements))
-        if self.soac.is_map and not self.perfect:
-            points = folded_points(points, self.soac.function, inside, self.iotas())
-            points = tiled_points(points, self.soac.function, inside, self.iotas())
         if self.soac.is_map:
-            points = points_of_short_rows(points, self.soac.function, inside)
-            points = points_in_vectors(points, inside, self.iotas())
+            points = self.counted_points(points)
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
+
+    def counted_points(self, points: Size) -> Size:
+        """The points of a map, as its threshold counts them."""
+        inside = tuple(host_statements(self.inner.build.statements))
+        function, iotas = self.soac.function, self.iotas()
+        if not self.perfect:
+            points = folded_points(points, function, inside, iotas)
+            points = tiled_points(points, function, inside, iotas)
+        points = points_of_short_rows(points, function, inside, iotas)
+        return points_in_vectors(points, inside, iotas)
 
     def points(self) -> Size:
         """How many points the outer maps have."""

@@ -173,6 +173,7 @@ def test_windows_in_two_dimensions_are_folded_by_threads(
     [
         ("let s = map f32.exp row in map (/ f32.sum s) s", 32),
         ("f32.sum (map f32.exp row)", 15),
+        ("f32.sum (map (\\x -> row[i64.i32 (i32.max 0 (i32.f32 x))]) row)", 64),
     ],
 )
 def test_short_rows_of_calls_are_folded_by_threads(fold: str, longest: int) -> None:
