@@ -1,4 +1,5 @@
-"""Folds of flattened rows of views become nests over the views, and mean the same."""
+"""Folds of flattened rows of views become nests over the views, and mean the same. What
+else reads flattened rows reads those of a flattened view."""
 
 from __future__ import annotations
 
@@ -7,8 +8,8 @@ import pytest
 
 from minifut import stages
 from minifut.errors import Source
-from minifut.ir.core import Program
-from minifut.ir.kernels import SegRed
+from minifut.ir.core import Program, Reshape
+from minifut.ir.kernels import SegRed, SegScan
 from minifut.ir.parser import names_after
 from minifut.ir.traverse import walk
 from minifut.passes.pipeline import Pass
@@ -31,6 +32,16 @@ NESTED = {
     "rows of ranges": """map (map (\\y -> i64.sum (flatten y)))
         x[:, :, :, 1:3]""",
     "rows of rows": """map (map (\\y -> i64.sum (flatten y)))
+        (map transpose (transpose x))""",
+    "folds of what is flat": """let ys = map flatten_3d (transpose x)
+        let sums = map i64.sum ys
+        in map2 (\\y s -> i64.sum (map (\\v -> v * v - s) y)) ys sums""",
+    "scan": "map (\\y -> scan (+) 0 (flatten_3d y)) (transpose x)",
+    "fold and scan": """map (\\y -> let v = flatten_3d y
+        in map (+ i64.sum v) (scan (+) 0 v)) (transpose x)""",
+    "histogram": """map (\\y -> let v = flatten_3d y
+        in hist (+) 0 4 (map (% 4) v) v) (transpose x)""",
+    "scans of rows of rows": """map (map (\\y -> scan (+) 0 (flatten y)))
         (map transpose (transpose x))""",
 }
 KEPT = {
@@ -73,6 +84,14 @@ def test_kernels_mean_the_same(text: str, steps: tuple[Pass, ...]) -> None:
     program = stages.to_core(stages.check(Source("program.fut", HEAD + text)))
     after = run_pipeline(program, names_after(program), steps=steps)
     assert_same(outcome(before, arguments()), outcome(after, arguments()), text)
+
+
+def test_no_point_of_a_scan_flattens_its_row() -> None:
+    program = stages.to_core(stages.check(Source("program.fut", HEAD + NESTED["scan"])))
+    after = run_pipeline(program, names_after(program), steps=FULL)
+    scans = [node for node in walk(after) if isinstance(node, SegScan)]
+    assert scans
+    assert not any(isinstance(node, Reshape) for scan in scans for node in walk(scan))
 
 
 def test_no_space_has_flat_rows_with_gaps() -> None:

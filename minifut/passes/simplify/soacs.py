@@ -2,6 +2,7 @@ r"""Maps with trivial results or redundant inputs.
 
 map (\x -> x) xs              →  xs
 map (\x -> v) xs              →  replicate [n] v      v the same for all
+map (\x -> reshape s x) xs    →  reshape [n]s xs
 map (\x -> (v, v)) xs         →  let ys = map (\x -> v) xs  in (ys, ys)
 map (\x y -> .. x ..) xs ys   →  map (\x -> .. x ..) xs
 map (\x y -> .. y ..) xs xs   →  map (\x -> .. x ..) xs
@@ -10,10 +11,19 @@ map (\x -> .. x ..) (replicate [n] v)   →  map (\ -> .. v ..)
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom, Constant, Copy, Exp, Lambda, Replicate, Stm
+from minifut.ir.core import (
+    Atom,
+    Constant,
+    Copy,
+    Exp,
+    Lambda,
+    Replicate,
+    Reshape,
+    Stm,
+)
 from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma, operand_count
-from minifut.ir.traverse import substitute, used_names
+from minifut.ir.traverse import free_names, substitute, used_names
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.rewrite.context import StatementContext, with_expression, with_values
@@ -92,6 +102,14 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let a: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         let b: [n]i32 = a
+    before:
+        given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
+        let flat: [n][m * k]i32 = map(n, (xsss), \(xss: [m][k]i32) -> ([m * k]i32) {
+          let xs: [m * k]i32 = reshape([m * k], xss)
+          return xs
+        })
+    after:
+        let flat: [n][m * k]i32 = reshape([n][m * k], xsss)
     declines: all results are computed
         given (n: i64, xs: [n]i32)
         let c: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
@@ -101,8 +119,11 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     function = exp.function
     inputs = dict(zip((p.name for p in function.parameters), exp.arrays, strict=True))
     bound = set(inputs)
+    reshaped: dict[Name, Reshape] = {}
     for inner in function.body.statements:
         bound.update(p.name for p in inner.pattern)
+        if isinstance(inner.exp, Reshape) and inner.exp.array in inputs:
+            reshaped[inner.pattern[0].name] = inner.exp
     combined = operand_count(exp.folds)
     known: dict[int, Exp] = {}
     computed: dict[Atom, int] = {}
@@ -114,6 +135,9 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
             known[position] = Replicate((exp.width,), atom)
         elif atom in computed:
             again[position] = Copy(pattern[computed[atom]].name)
+        elif atom in reshaped and _is_regular(reshaped[atom], bound):
+            view = reshaped[atom]
+            known[position] = Reshape((exp.width, *view.shape), inputs[view.array])
         else:
             computed[atom] = position
     if not known and not again:
@@ -134,6 +158,11 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
         statements.append(Stm(rest, _only(exp, kept), attributes, location))
     statements += [Stm((pattern[n],), new, (), location) for n, new in again.items()]
     return tuple(statements)
+
+
+def _is_regular(view: Reshape, bound: set[Name]) -> bool:
+    """Whether the sizes are none of these."""
+    return bound.isdisjoint(free_names(view) - {view.array})
 
 
 def _only(exp: Screma, kept: list[int]) -> Screma:
