@@ -7,6 +7,7 @@ rules that fires emits it.
                                   for j by 64:  for l < 64:  acc[l] = acc[l] + xs[j + l]
                                   tree reduction of acc[0:64]
     distribute_fold_in_blocks     explicit vectors, points distributed in blocks
+    fold_vectors_in_order         explicit vectors, their lanes combined in order
     split_into_parts              four parts of the chunk interleaved, combined in order
 
 Explicit vectors (`lanes.loops`) are for bodies with loops, for operators that branch or
@@ -32,6 +33,7 @@ from minifut.kernel_passes.vectorise.folds import (
     distribute_fold_in_blocks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise.ordered_folds import fold_vectors_in_order
 from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks
 from minifut.lowering.cpu.reduction import (
     EXPENSIVE,
@@ -81,6 +83,7 @@ def _reduce_most(k: KernelBuilder, chunk: ReductionChunk, fold: Fold) -> Rule | 
         (distribute_selection_cyclically, chunk, k),
         (accumulate_in_array, chunk, k),
         (distribute_fold_in_blocks, fold, loop_context(k)),
+        (fold_vectors_in_order, fold, loop_context(k)),
         (split_into_parts, chunk, k),
     )
     declined = []

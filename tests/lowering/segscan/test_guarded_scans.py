@@ -52,6 +52,19 @@ entry main [n] (xs: [n]i32): ([n]i32, [n]i64) =
 entry main [n] (xs: [n]i32): [n](i32, i32) =
   scan (\\(a, b) (c, d) -> (a * c, b * c + d)) (1, 0)
        (tabulate n (\\i -> if i == 0 then (1, 5) else (xs[i], xs[i - 1])))""",
+    "segments of floats": """
+entry main [n] (xs: [n]i32): ([n]f32, [n]f64, f64) =
+  let first = tabulate n (\\i -> i == 0 || xs[i] != xs[i - 1])
+  let op (f, a) (g, b) = (f || g, if g then b else a + b)
+  let sums = map (.1) (scan op (false, 0) (zip first (map f64.i32 xs)))
+  let op32 (f, a) (g, b) = (f || g, if g then b else f32.max a b)
+  in (map (.1) (scan op32 (false, f32.lowest) (zip first (map f32.i32 xs))),
+      sums, (reduce op (false, 0) (zip first (map f64.i32 xs))).1)""",
+    "the last that counts": """
+entry main [n] (xs: [n]i32): ([n]i32, i32) =
+  let op a b = if b == 0 then a else b
+  let ys = map (\\x -> if x > 1 then x else 0) xs
+  in (scan op 0 ys, reduce op 0 ys)""",
 }
 SIZES = (0, 1, 2, 15, 16, 17, 64, 65, 1000, 5003)
 
@@ -68,6 +81,19 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
         given, wanted = program.main(xs), oracle.main(xs)
         for a, b in zip(_arrays(given), _arrays(wanted), strict=True):
             np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("backend", ["opencl", "sequential"])
+def test_several_chunks_of_segments(backend: str) -> None:
+    program = minifut.compile(PROGRAMS["segments of floats"], backend=backend)
+    xs = np.random.default_rng(0).integers(-3, 4, 200_001, dtype=np.int32)
+    starts = np.flatnonzero(np.concatenate([[True], xs[1:] != xs[:-1]]))
+    lengths = np.diff(np.concatenate([starts, [len(xs)]]))
+    before = np.repeat(starts, lengths)
+    sums = xs * (np.arange(len(xs)) - before + 1.0)
+    for given, wanted in zip(program.main(xs), (xs, sums, sums[-1]), strict=True):
+        np.testing.assert_array_equal(given, wanted)
 
 
 @pytest.mark.device

@@ -1,0 +1,106 @@
+"""Folds whose operator keeps the order, over elements that lie side by side.
+
+    for (i = 0; i < n; i++) acc = acc op xs[i]
+    →  for (i = 0; i < n; i += 4) acc = acc op (x0 op x1 op x2 op x3)
+
+The lanes of a vector are combined in order by shuffles, as in a scan. Blocks of points,
+one for each lane, would need no shuffles but read far apart.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from minifut.ir.search import contains
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise.context import (
+    LIFT,
+    KernelOutcome,
+    LoopContext,
+    widths_of,
+)
+from minifut.kernel_passes.vectorise.folds import (
+    COMMUTES,
+    away_from_ends,
+    folded,
+    reads_whole_vectors,
+)
+from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
+from minifut.rewrite.rule import Declined, rule
+
+NO_JUMPS = Declined("scalar code has no jumps: independent accumulators are enough")
+CHOICE = kc.Branch | kc.Select
+APART = Declined("elements are apart in memory")
+
+
+@rule(label="asVector", paper=LIFT, remark=widths_of)
+def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
+    """Combine the lanes of each vector in order, then with those of the vectors before.
+
+    before:
+        given (const float *xs, long n)
+        fold (float total = 0.0f)
+        for (long i = 0; i < n; i++) {
+            right = xs[i];
+            right = right == 0.0f ? left : right;
+        }
+    after:
+        float4 left;
+        float4 right;
+        long whole = n - (n % 4L);
+        float4 before = ((float4)(0.0f));
+        for (long at = 0L; at < whole; at += 4L) {
+            {
+                right = (*(__global const loose_float4 *)(xs + at));
+            }
+            {
+                left = MOVE_UP_1_4X32(((float4)(0.0f)), right);
+                right = (right == ((float4)(0.0f))) ? left : right;
+            }
+            {
+                left = MOVE_UP_2_4X32(((float4)(0.0f)), right);
+                right = (right == ((float4)(0.0f))) ? left : right;
+            }
+            {
+                left = before;
+                right = (right == ((float4)(0.0f))) ? left : right;
+            }
+            before = ((float4)(right.s3));
+        }
+        if (0L < whole) {
+            total = right.s3;
+        }
+        start = whole;
+    declines: scalar code has no jumps
+        like before, with
+        given (const float *xs => given (const int *xs
+        (float total = 0.0f) => (int total = 0)
+        right == 0.0f => right == 0
+    """
+    if fold.commutes:
+        return Declined(COMMUTES)
+    k, code = context.k, fold.code()
+    most = away_from_ends(fold, k)
+    if not contains(kc.Block(most.body), CHOICE) and not (
+        contains(kc.Block(code.operator), CHOICE)
+        and any(place.type.scalar.is_float for place in code.right)
+    ):
+        return NO_JUMPS
+    if not reads_whole_vectors(replace(most, body=tuple(if_convert(k, most.body)))):
+        return APART
+
+    def make(vectorised: VectorCode) -> None:
+        rest = (fold.last - fold.first) % vectorised.width
+        whole = k.declare("whole", fold.last - rest)
+        before = vectorised.declare("before", vectorised.neutral)
+        with k.loop("at", whole, fold.first, vectorised.width) as at:
+            vectorised.visit(at)
+            vectorised.prefix()
+            vectorised.combine(before)
+            vectorised.replace(before, vectorised.last_in_all())
+        with k.branch(fold.first < whole):
+            vectorised.replace(fold.running, vectorised.last())
+        k.assign(fold.start, whole)
+
+    return folded(fold, context, make)
