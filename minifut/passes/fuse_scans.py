@@ -12,6 +12,10 @@ is not stored any more: the body of the scan, which is cheap, runs twice. Severa
 and sums become one of several operators. A sum, and the last element of a scan, are
 totals; what the host computes of them for the map alone, the map does itself.
 
+If the map writes by index and some scans add integers, only these become part of it: it
+may be a partition of its points, which is written without branches. What others scan is
+stored by vectors.
+
 Conditions: one dimension; scalar code without checks or loops; scanned arrays are read
 at the point, at the one before and at their end only, by no other scan; by others than
 the map only behind it, and if it does not write by index; nothing in between may update
@@ -28,7 +32,7 @@ from typing import TypeAlias
 from minifut.analysis.cheap_elements import has_cheap_elements
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Body, Constant, Copy, Program, Stm
+from minifut.ir.core import Body, Constant, Copy, Program, ScalarOp, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
@@ -229,6 +233,9 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     members = [
         s for s in chain if isinstance(s.exp, ScanOrReduction) and not _feeds(s, chain)
     ]
+    if writes_by_index(exp):
+        kept = [s for s in members if isinstance(s.exp, SegRed) or _adds(s.exp)]
+        members = kept if any(isinstance(s.exp, SegScan) for s in kept) else members
     if not any(isinstance(s.exp, SegScan) for s in members):
         return None
     if not is_scalar_code(exp.body.statements):
@@ -262,6 +269,17 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
         and is_scalar_code(exp.body.statements)
         and all(isinstance(t, ScalarType) for t in exp.types)
         and all(is_scalar_code(o.operator.body.statements) for o in exp.operators)
+    )
+
+
+def _adds(exp: core.Exp) -> bool:
+    """Whether all operators add integers."""
+    return isinstance(exp, ScanOrReduction) and all(
+        isinstance(s.exp, ScalarOp)
+        and s.exp.operator.name == "add"
+        and not s.exp.operator.result.is_float
+        for operator in exp.operators
+        for s in operator.operator.body.statements
     )
 
 

@@ -55,13 +55,6 @@ def main [n] (xs: [n]i64) (ys: *[n]i64) =
     "the sum itself": """
 def main [n] (xs: [n]i64) =
   scatter (copy xs) (scan (+) 0 (map (& 3) xs)) (map (\\_ -> i64.minimum xs) xs)""",
-    "segments by flags": """
-def main [n] (xs: [n]i64) =
-  let add (f, a) (g, b) = (f || g, if g then b else a + b)
-  let (_, sums) = scan add (false, 0) (map (\\x -> (x % 5 == 0, x)) xs) |> unzip
-  let ends = scan (+) 0 (map (\\x -> i64.bool (x % 5 == 0)) xs)
-  let places = map2 (\\e x -> if x % 5 == 0 then e - 1 else -1) ends xs
-  in scatter (replicate n 0) places sums""",
     "means up to each": """
 def main [n] (xs: [n]i64) =
   map2 (\\s i -> s / (i + 1)) (scan (+) 0 xs) (iota n)""",
@@ -97,6 +90,13 @@ def main [n] (xs: [n]i64) =
 """programs of which no scan stays behind"""
 
 KEPT = {
+    "segments by flags": """
+def main [n] (xs: [n]i64) =
+  let add (f, a) (g, b) = (f || g, if g then b else a + b)
+  let (_, sums) = scan add (false, 0) (map (\\x -> (x % 5 == 0, x)) xs) |> unzip
+  let ends = scan (+) 0 (map (\\x -> i64.bool (x % 5 == 0)) xs)
+  let places = map2 (\\e x -> if x % 5 == 0 then e - 1 else -1) ends xs
+  in scatter (replicate n 0) places sums""",
     "read elsewhere": """
 def main [n] (xs: [n]i64) =
   let ends = scan (+) 0 (map (& 1) xs)
