@@ -24,6 +24,7 @@ from minifut.passes.fuse_scans import fuse_scans
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.inline import inline
 from minifut.passes.interchange_loops import interchange_loops
+from minifut.passes.join_loops import join_loops
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
 from minifut.passes.pipeline import (
@@ -176,6 +177,11 @@ SEQUENTIALISE = _on_kernels(
     sequentialise,
     "turn SOACs in threads into loops",
 )
+JOIN_LOOPS = _on_kernels(
+    "join-loops",
+    join_loops,
+    "fold what a loop of a thread scans in the same loop",
+)
 SHORT_CIRCUIT = _on_kernels(
     "short-circuit",
     short_circuit,
@@ -268,6 +274,8 @@ DEFAULT: tuple[Pass, ...] = (
     SEQUENTIALISE,
     # loops have parameters that never change, and reads of what was just computed
     SIMPLIFY_KERNELS,
+    # when equal numbers of rounds have one name
+    JOIN_LOOPS,
     # when reads through views have become reads of the arrays
     SHORT_CIRCUIT,
     # when nothing requires facts any more, which do not see through conversions
