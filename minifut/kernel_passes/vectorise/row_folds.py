@@ -11,6 +11,9 @@ Of extremes it makes none, because of NaN. Folds by such operators have several 
 of accumulators here. A fold of other integers is left to the compiler: an addition of
 integers takes one cycle.
 
+What a round computes it may store, too, side by side, as `exp` of the elements that a
+softmax sums up: 0.45 to 0.7 of the time for f64, 0.8 for f32.
+
 Of rows that are shorter than four vectors sums are left to the compiler: to combine the
 lanes takes as long as it gains. Measured on AVX2 with 100 elements a point: sums of f64
 0.7 and maxima of f32 0.24 of the time; products of rows of 20,000 0.7.
@@ -47,7 +50,7 @@ LONG = 4
 """vectors of elements from which on several accumulators pay, where the device's
 compiler makes vectors as well"""
 NEUTRAL = {"add": 0.0, "mul": 1.0}
-PLAIN = (kc.Declare, kc.Assign, kc.Comment)
+PLAIN = (kc.Declare, kc.Assign, kc.Comment, kc.Store)
 
 
 @immutable
@@ -172,9 +175,17 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
     declines: elements of xs are not side by side
         like before, with
         xs[i] => xs[3 * i]
+    declines: rounds read xs, which they write
+        given (float *xs, long n)
+        float s = 1.0f;
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            xs[i] = x * 2.0f;
+            s = max_f32(s, x);
+        }
     declines: a round reads what others collect
-        like declines, with
-        xs[3 * i] => xs[i] - s
+        like before, with
+        xs[i] => xs[i] - s
     declines: rounds are not counted by a long
         given (const float *xs, int n)
         float s = 1.0f;
@@ -252,19 +263,21 @@ def _scattered(loop: kc.For) -> Declined | None:
     """Why elements are not side by side."""
     body = loop.body.statements
     varying = find_varying(body, [loop.variable.name])
+    written = {store.memory for store in nodes_of(kc.Store, *body)}
     known: dict[Name, Affine] = {loop.variable.name: (loop.variable, 1)}
     for statement in body:
         for node in walk(statement):
-            if not isinstance(node, kc.Load) or not varies(node.index, varying):
+            if not isinstance(node, kc.Load | kc.Store):
+                continue
+            memory, stores = node.memory, isinstance(node, kc.Store)
+            if memory in written and not stores:
+                return Declined(f"rounds read {memory.name.base}, which they write")
+            if not stores and not varies(node.index, varying):
                 continue
             found = affine(node.index, known, varying)
-            if (
-                found is None
-                or found[1] not in (1, -1)
-                or node.memory.space == "private"
-            ):
-                memory = node.memory.name.base
-                return Declined(f"elements of {memory} are not side by side")
+            steps = (1,) if stores else (1, -1)
+            if found is None or found[1] not in steps or memory.space == "private":
+                return Declined(f"elements of {memory.name.base} are not side by side")
         match statement:
             case kc.Declare(kc.Variable(name, _), kc.Expression() as init):
                 if (value := affine(init, known, varying)) is not None:

@@ -25,6 +25,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
       then a fold of floats, of 2^12   0.6-0.9    1.0-5.3; of integers 1.0-2.1
       then a fold of doubles, of 2^8   0.5-0.9
       by operators with calls, of 2^6  0.2-0.3    one of 16 points 2.7
+      all that becomes of it, of 2^6   0.3-0.6    one loop scans and folds floats
     sums of i64 as scans               0.5-1.0    a thread adds in each cycle, and does
                                                   several in one pass; not with calls
     a fold of reductions               0.3-1.0    threads need no array between them
@@ -34,8 +35,9 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
-      in rows of up to 15 elements     0.1-1.0    not in the fold of a thread
-      of up to 32, with arrays         0.6-1.1
+      in rows of up to 15 elements     0.1-1.0    not in the fold of a thread, unless it
+      of up to 32, with arrays         0.6-1.1    is a sum, product or extreme of floats
+      plain ones with arrays           0.3-1.0    and stores them: any length
 
 A thread does a product inside its body without tiles, 3 to 11 times slower than the
 last version from 16 x 16 results on, whatever the number of points (`tiled_points`),
@@ -69,7 +71,6 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
-from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
@@ -77,6 +78,7 @@ from minifut.ir.traverse import bound_names
 from minifut.ir.types import I64, U64, ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
+from minifut.passes.flatten.plain_folds import folds_calls, folds_scans, has_calls
 from minifut.passes.flatten.shared_operands import (
     gathers_elements,
     gathers_rows,
@@ -147,9 +149,11 @@ def outer_defaults(
     if scans and not has_calls(function) and all(map(sums_integers, scans)):
         return CPU_BUSY, GPU_BUSY
     if scans:
+        if not has_calls(function) and folds_scans(function):
+            return CPU_COLUMNS, GPU_BUSY
         folded = any(isinstance(exp, SegRed) for exp in made)
         return scan_default(scans, folded), GPU_BUSY
-    flattened = makes_arrays(function.body) and folds_calls(function)
+    flattened = makes_arrays(function.body) and folds_calls(function, but_plain=True)
     return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
 
 
@@ -301,20 +305,6 @@ def sums_integers(kernel: SegScan) -> bool:
         for operator in kernel.operators
         for node in nodes_of(Stm, operator.operator)
     )
-
-
-def folds_calls(function: Lambda) -> bool:
-    """Whether a point folds what functions give that are best done on vectors."""
-    return any(
-        has_calls(node.function)
-        for node in nodes_of(Screma, function.body)
-        if not node.is_map
-    )
-
-
-def has_calls(function: Lambda) -> bool:
-    """Whether there is a call of a function that is best done on vectors."""
-    return any(calls_library(exp.operator) for exp in nodes_of(ScalarOp, function))
 
 
 def is_elementwise(operation: Exp) -> bool:

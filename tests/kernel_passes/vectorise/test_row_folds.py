@@ -39,6 +39,11 @@ BODIES = {
         let at i l = (f32.sum (tabulate (i - l) (\\j -> xs[j] * xs[j + l])), l)
         in map (\\i -> (reduce best (-f32.inf, -1) (map (at i) (i / 4...i / 2))).0)
                (iota (n + 1))""",
+    "of what is returned": """
+      entry main [n] (xs: [n]f32) =
+        map (\\i -> let ys = map (\\x -> f32.exp (x / 9 + f32.i64 i / 99)) xs
+                    let s = f32.sum ys
+                    in map (\\y -> y / s) ys) (iota (n + 1))""",
     "one thread": """
       entry main [n] (xs: [n]f32) =
         loop ys = copy xs for i < n do

@@ -55,7 +55,10 @@ NESTS = {
                       (map2 (\\i row -> map (* i) row) is b)) a""": NEVER,
     "map (scan (+) 0) a": NEVER,
     "map (\\row -> let s = f32.sum row in map (/ s) row) a": defaults.CPU_BUSY,
-    "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": defaults.CPU_SCANS,
+    "map (\\row -> f32.maximum (map2 (*) row (scan (+) 0 row))) a": (
+        defaults.CPU_COLUMNS
+    ),
+    "map (\\row -> map (/ f32.sum row) (scan (+) 0 row)) a": defaults.CPU_SCANS,
     "map (\\row -> map2 (*) row (scan (+) 0 row)) a": defaults.CPU_SHORT_ROWS,
     "map (\\row -> map2 (*) (scan f32.max 0 row) (scan (+) 0 row)) a": (
         defaults.CPU_SCANS
@@ -77,6 +80,10 @@ NESTS = {
         defaults.CPU_SHORT_ROWS
     ),
     "map (\\row -> let s = map f32.exp row in map (/ f32.sum s) s) a": (
+        defaults.CPU_BUSY
+    ),
+    """map (\\row ->
+      let s = map f32.exp row in map (/ reduce (\\a b -> a + b * a) 0 s) s) a""": (
         defaults.CPU_SHORT_ROWS
     ),
     "map (\\row -> let s = f32.sum row in map (\\x -> f32.exp x / s) row) a": (
