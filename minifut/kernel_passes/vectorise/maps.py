@@ -3,9 +3,11 @@ with the split that precedes it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minifut.ir.node import mutable, replace
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import map_children, rename_to
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -45,8 +47,9 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point (inside of another, by half as many lanes if
-    it has as many points; so are points with long arrays of their own), and so are the
-    last ones of a map that is done in place, of which none may be repeated.
+    it has as many points; so are points with long arrays of their own; rows of points
+    with loops by a quarter, too), and so are the last ones of a map that is done in
+    place, of which none may be repeated.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -89,6 +92,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     in_place = memory_in_place(body, loop.variable, own, apart, ranges)
 
     points = _Points(k, loop, context, own, in_place, find_extremes(body))
+    is_row = _is_row(loop, context.around)
 
     def blocks(width: int, narrower: bool = True) -> None:
         vectors, conditions = points.in_vectors(width, rest)
@@ -98,9 +102,10 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         with k.branch(kc.all_of([stop - start >= width, *conditions])):
             k.statements.extend(vectors)
         longer = has_scratch(own) and width > WIDTHS[-1]
-        if narrower and (longer or (context.inside and width >= WIDTHS[-1])):
+        is_short = (context.inside or is_row) and width >= WIDTHS[-1]
+        if narrower and (longer or is_short):
             with k.otherwise(), untraced(k, True):
-                blocks(width // 2, narrower=False)
+                blocks(width // 2, narrower=is_row)
 
     chosen = context.by_width(body, blocks)
     few = _left_single(loop.body)
@@ -199,6 +204,15 @@ class _Points:
             for number in range(many)
         ]
         k.statements += Jam(k, copies).merged(copies)
+
+
+def _is_row(loop: kc.For, around: Sequence[kc.Statement]) -> bool:
+    """Whether the points are those of rows, which may be short, and have loops."""
+    return contains(loop.body, kc.For | kc.While) and any(
+        inner.variable.name == loop.variable.name
+        for rows in nodes_of(kc.While, *around)
+        for inner in nodes_of(kc.For, rows.body)
+    )
 
 
 def _left_single(node: Any) -> Any:
