@@ -40,6 +40,8 @@ from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
 
 ONE = kc.Literal(1, kc.LONG)
+SMALL = 48
+"""statements of points for which there may be code of three widths"""
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
@@ -47,9 +49,9 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point (inside of another, by half as many lanes if
-    it has as many points; so are points with long arrays of their own; rows of points
-    with loops by a quarter, too), and so are the last ones of a map that is done in
-    place, of which none may be repeated.
+    it has as many points; so are points with long arrays of their own, and rows of
+    points with loops; of small ones by a quarter, too), and so are the last ones of a
+    map that is done in place, of which none may be repeated.
 
     before:
         given (const float *xs, float *ys, long n)
@@ -93,6 +95,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
 
     points = _Points(k, loop, context, own, in_place, find_extremes(body))
     is_row = _is_row(loop, context.around)
+    is_small = sum(1 for _ in nodes_of(kc.Declare | kc.Assign, loop.body)) <= SMALL
 
     def blocks(width: int, narrower: bool = True) -> None:
         vectors, conditions = points.in_vectors(width, rest)
@@ -105,7 +108,7 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         is_short = (context.inside or is_row) and width >= WIDTHS[-1]
         if narrower and (longer or is_short):
             with k.otherwise(), untraced(k, True):
-                blocks(width // 2, narrower=is_row)
+                blocks(width // 2, narrower=is_row and is_small)
 
     chosen = context.by_width(body, blocks)
     few = _left_single(loop.body)
