@@ -221,7 +221,12 @@ def _elements(maker: Stm) -> dict[Name, Atom]:
         maker.pattern, loop.parameters, loop.body.result, strict=True
     ):
         update = updates.get(result) if isinstance(result, Name) else None
-        others = [s.exp for s in loop.body.statements if own.name in free_names(s.exp)]
+        ways = {own.name, result}
+        others = [
+            s.exp
+            for s in loop.body.statements
+            if not ways.isdisjoint(free_names(s.exp))
+        ]
         if (
             update is not None
             and isinstance(bound.type, ArrayType)
