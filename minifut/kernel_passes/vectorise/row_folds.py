@@ -175,6 +175,15 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
     declines: elements of xs are not side by side
         like before, with
         xs[i] => xs[3 * i]
+    declines: stores to an array twice
+        given (const float *xs, float *ys, long n)
+        float s = 1.0f;
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            ys[i] = x;
+            ys[i + 1] = x * 2.0f;
+            s = max_f32(s, x);
+        }
     declines: rounds read xs, which they write
         given (float *xs, long n)
         float s = 1.0f;
@@ -263,7 +272,10 @@ def _scattered(loop: kc.For) -> Declined | None:
     """Why elements are not side by side."""
     body = loop.body.statements
     varying = find_varying(body, [loop.variable.name])
-    written = {store.memory for store in nodes_of(kc.Store, *body)}
+    stored = [store.memory for store in nodes_of(kc.Store, *body)]
+    written = set(stored)
+    if len(stored) > len(written):
+        return Declined("a round stores to an array twice, as the next one may, too")
     known: dict[Name, Affine] = {loop.variable.name: (loop.variable, 1)}
     for statement in body:
         for node in walk(statement):

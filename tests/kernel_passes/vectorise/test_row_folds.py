@@ -39,6 +39,14 @@ BODIES = {
         let at i l = (f32.sum (tabulate (i - l) (\\j -> xs[j] * xs[j + l])), l)
         in map (\\i -> (reduce best (-f32.inf, -1) (map (at i) (i / 4...i / 2))).0)
                (iota (n + 1))""",
+    "of what is stored twice": """
+      entry main [n] (xs: [n]f32) =
+        map (\\i -> let (s, ys) = loop (s, ys) = (0, replicate (n + 1) 0) for j < n do
+                      let y = f32.exp (xs[j] / 9 + f32.i64 i / 99)
+                      let ys = ys with [j] = y
+                      in (s + y, ys with [j + 1] = y * 2)
+                    in s + f32.sum (map2 (\\y k -> y * f32.i64 k) ys (iota (n + 1))))
+            (iota (n + 1))""",
     "of what is returned": """
       entry main [n] (xs: [n]f32) =
         map (\\i -> let ys = map (\\x -> f32.exp (x / 9 + f32.i64 i / 99)) xs
