@@ -105,7 +105,8 @@ def test_streams(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
-    """All plans, or the reasons why there are none."""
+    """All plans, or the reasons why there are none. The text is no other test's, whose
+    program would serve again."""
     found: list = []
     function = stable_partition._Finder.plan
 
@@ -118,7 +119,7 @@ def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
         return found[-1]
 
     monkeypatch.setattr(stable_partition._Finder, "plan", plan)
-    minifut.compile(text, schedule="cpu")
+    minifut.compile(f"{text}\n-- for its plans\n", schedule="cpu")
     return found
 
 
