@@ -100,6 +100,7 @@ CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
+SHORT_FOLDED, SHORT_STORED, SHORT_GATHERED = 15, 32, 64
 MOST_PASSES = 3
 CPU_LANES = 16
 CPU_FOLD = 1 << 15
@@ -140,9 +141,7 @@ def outer_defaults(
             return CPU_BUSY, GPU_BUSY
         if any(map(gathers_rows, folds)):
             return CPU_BUSY, GPU_BUSY
-        if folds_calls(function) or any(
-            gathers_elements(fold, iotas) for fold in folds
-        ):
+        if folds_calls(function) or gathers_in(folds, iotas):
             return CPU_LONG_ROWS, GPU_BUSY
         return CPU_BUSY if len(inner) < len(folds) else NEVER, GPU_BUSY
     scans = [exp for exp in made if isinstance(exp, SegScan)]
@@ -184,7 +183,7 @@ def tiled_points(
     Where the results are folded by an operator that does not commute, as positions of
     extremes, lanes are points: the last version would fold with a branch for each.
     """
-    folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
+    folds = reductions_of(last)
     commutes = all(o.commutative for fold in folds for o in fold.operators)
     if not commutes and not makes_arrays(function.body):
         return points
@@ -220,10 +219,8 @@ def folded_points(
             return points
         if product(tuple(around)) != points:
             return points
-    calls = folds_calls(function) or any(
-        gathers_elements(fold, iotas) for fold in folds
-    )
-    long = has_rows_of(LONG_ROWS_OF_CALLS if calls else LONG_ROWS, last)
+    slow = folds_calls(function) or gathers_in(folds, iotas)
+    long = has_rows_of(LONG_ROWS_OF_CALLS if slow else LONG_ROWS, last)
     return points if long is None or len(folds) > MOST_PASSES else points * (ONE - long)
 
 
@@ -234,23 +231,31 @@ def points_of_short_rows(
     to 32 elements, where they store arrays, threads take 0.6-1.1 of the time, of up to
     15 that they only fold 0.1-1.0, and of up to 64 that they gather 0.4-1.1."""
     scans = any(isinstance(s.exp, SegScan) for s in last)
-    folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
-    gathers = any(gathers_elements(fold, iotas) for fold in folds)
+    gathers = gathers_in(reductions_of(last), iotas)
     if scans or not (gathers or folds_calls(function)):
         return points
-    least = 65 if gathers else 33 if makes_arrays(function.body) else 16
-    long = has_rows_of(least, last)
+    stored = SHORT_STORED if makes_arrays(function.body) else SHORT_FOLDED
+    long = has_rows_of((SHORT_GATHERED if gathers else stored) + 1, last)
     if long is None:
         return points
     return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
+
+
+def reductions_of(last: Iterable[Stm]) -> list[SegRed]:
+    """The segmented reductions of a version."""
+    return [s.exp for s in last if isinstance(s.exp, SegRed)]
+
+
+def gathers_in(folds: Iterable[SegRed], iotas: Set[Name]) -> bool:
+    """Whether one of them combines elements at loaded places."""
+    return any(gathers_elements(fold, iotas) for fold in folds)
 
 
 def has_rows_of(least: int, last: Sequence[Stm]) -> Size | None:
     """1 if rows that are folded have so many elements, or else 0; None if there are no
     rows, or their lengths are known only there."""
     bound = {name for statement in last for name in bound_names(statement)}
-    folds = [s.exp for s in last if isinstance(s.exp, SegRed)]
-    widths = [fold.space.sizes[-1] for fold in folds]
+    widths = [fold.space.sizes[-1] for fold in reductions_of(last)]
     if not widths or any(bound & width.names() for width in widths):
         return None
     return minimum(ONE, maximum(*widths) // least)
