@@ -36,14 +36,16 @@ class NotVectorisable(Decline):
 @mutable
 class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
-    which `is_chosen` selects one when the kernel is built (there may be just one);
-    those for which there is code are added to `widths`. Registers in `numbers` never
-    hold a NaN. `fresh`: what the kernel writes is no other parameter of it; `around`:
-    its statements. `inside`: another loop is around, so that the points may be those of
-    a short row. What must hold for shared rounds is added to `assumed`."""
+    which the first one is selected when the kernel is built that no parameter of
+    `limits` is below (there may be just one, without limits); those for which there is
+    code are added to `widths`, and `governing` has chosen the only one. Registers in
+    `numbers` never hold a NaN. `fresh`: what the kernel writes is no other parameter of
+    it; `around`: its statements. `inside`: another loop is around, so that the points
+    may be those of a short row. What must hold for shared rounds is added to `assumed`.
+    """
 
     choices: tuple[int, ...]
-    is_chosen: Callable[[int], kc.Expression] | None = None
+    limits: tuple[Parameter, ...] = ()
     governing: tuple[Parameter, ...] = ()
     numbers: frozenset[Name] = frozenset()
     fresh: bool = False
@@ -67,9 +69,9 @@ class LoopContext(CodeContext):
             with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)
             block = kc.Block(tuple(statements))
-            if self.is_chosen is not None:
-                choice = kc.StaticIf(self.is_chosen(width), block, chosen)
-                block = kc.Block((choice,))
+            if self.limits:
+                allow = [self.k.build_constant(p) >= width for p in self.limits]
+                block = kc.Block((kc.StaticIf(kc.all_of(allow), block, chosen),))
             chosen = block
             self.widths.insert(0, width // share)
         return chosen
@@ -93,22 +95,14 @@ def loop_context(
     inside: bool = False,
 ) -> LoopContext:
     """A loop whose vector width is chosen by the parameter, and is not above others."""
-
-    def is_chosen(width: int) -> kc.Expression:
-        return kc.all_of([k.build_constant(p) >= width for p in (LANES, *limits)])
-
     return LoopContext(
-        k,
-        WIDTHS,
-        is_chosen,
-        (LANES, *limits),
-        fresh=fresh,
-        around=around,
-        inside=inside,
+        k, WIDTHS, (LANES, *limits), fresh=fresh, around=around, inside=inside
     )
 
 
 def widths_of(_: Any, context: LoopContext) -> Remark:
     """The widths for which there is code."""
     numbers = " or ".join(map(str, context.widths))
-    return Remark((f"{numbers} lanes in {context.k.base}",), context.governing)
+    return Remark(
+        (f"{numbers} lanes in {context.k.base}",), (*context.limits, *context.governing)
+    )

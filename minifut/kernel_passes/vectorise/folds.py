@@ -24,6 +24,7 @@ from minifut.kernel_passes.vectorise.context import (
     LoopContext,
     widths_of,
 )
+from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.operators import (
     Fold,
     OperatorCode,
@@ -244,11 +245,13 @@ def folded(
         body=tuple(if_convert(context.k, code.body)),
         operator=tuple(if_convert(context.k, code.operator)),
     )
+    limits, comments = lane_limits(code.body, code.index.name)
+    context.limits += limits
     chosen = context.by_width(
         [*code.body, *code.operator],
         lambda width: make(VectorCode(context.k, code, width)),
     )
-    return chosen.statements
+    return (*comments, *chosen.statements)
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)

@@ -15,6 +15,8 @@ cheap in lanes, and floats of 64 bits have all operations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from minifut.ir.kernels import Parameter
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -22,7 +24,7 @@ from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.editor import loops_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.divergent_loops import counters_in
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
 LONG_INTEGERS = Parameter(
@@ -34,11 +36,9 @@ LONG_INTEGERS = Parameter(
 )
 
 
-def has_long_integers(points: kc.For) -> bool:
-    """Whether a loop in the body of points that ends for each of them on its own
+def has_long_integers(body: Sequence[kc.Statement], varying: frozenset[Name]) -> bool:
+    """Whether a loop in the body of a point that ends for each of them on its own
     carries integers alone, some of 64 bits, and loads nothing."""
-    body = points.body.statements
-    varying = find_varying(body, [points.variable.name])
     return any(
         isinstance(loop, kc.While)
         and varies(loop.condition, varying)

@@ -35,15 +35,11 @@ from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
-from minifut.kernel_passes.vectorise.long_integers import (
-    LONG_INTEGERS,
-    has_long_integers,
-)
+from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.maps import vectorise_map
 from minifut.kernel_passes.vectorise.positions_of_extremes import (
     find_extreme_then_place,
 )
-from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.names import Name
@@ -177,10 +173,7 @@ def _vectorised(
         return (loops_inside(loop, deeper),) if found is None else found
     if not _is_profitable(loop):
         return (loops_inside(loop, further),)
-    crowd = crowded_rounds(loop)
-    limits = () if crowd is None else (CROWDED,)
-    if has_long_integers(loop):
-        limits = (*limits, LONG_INTEGERS)
+    limits, comments = lane_limits(loop.body.statements, loop.variable.name)
     context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)
     outcome = vectorise_map(loop, context)
     if isinstance(outcome, Declined):
@@ -190,4 +183,4 @@ def _vectorised(
             return (declined, loops_inside(loop, further))
         return (declined, *change_loops(apart, further))
     made: tuple[kc.Statement, ...] = outcome
-    return made if crowd is None else (kc.Comment(str(crowd)), *made)
+    return (*comments, *made)

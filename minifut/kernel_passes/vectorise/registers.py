@@ -17,6 +17,8 @@ With AVX-512 a value takes one register of 32.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
@@ -24,7 +26,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.editor import loops_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 
 CROWDED = Parameter(
@@ -59,11 +61,11 @@ class RoundValues:
         return f"rounds need {self.registers} of {REGISTERS} registers of AVX2"
 
 
-def crowded_rounds(points: kc.For) -> RoundValues | None:
-    """The values of a loop in the body of points for which there are not registers
+def crowded_rounds(
+    body: Sequence[kc.Statement], varying: frozenset[Name]
+) -> RoundValues | None:
+    """The values of a loop in the body of a point for which there are not registers
     enough with 16 lanes; None if there is none."""
-    body = points.body.statements
-    varying = find_varying(body, [points.variable.name])
     for loop in loops_of(body):
         ends = (
             [loop.condition] if isinstance(loop, kc.While) else [loop.start, loop.bound]

@@ -51,6 +51,20 @@ def test_loops_of_long_integers_have_a_parameter(name: str) -> None:
     assert (LONG_INTEGERS.name in text) == (name in LONG)
 
 
+@pytest.mark.device
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("fold", ["(+)", "(\\a b -> if b == 0 then a else b)"])
+def test_points_that_are_folded_have_it_too(name: str, fold: str) -> None:
+    text = HEAD.replace("= map", f"= reduce {fold} 0 (map") + LONG[name] + ")"
+    core = stages.to_core(stages.check(Source("r.fut", text)))
+    xs = np.random.default_rng(5).integers(-(1 << 40), 1 << 40, 1000)
+    expected = interpreted_program(core).main(xs)
+    for lanes in (16, 1):
+        params = {LONG_INTEGERS.name: lanes}
+        program = minifut.compile(text, schedule="cpu", params=params)
+        assert program.main(xs) == expected
+
+
 @pytest.mark.parametrize("operation", ["/", "%", "//", "%%"])
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64", "u8", "u64"])
 @pytest.mark.device
