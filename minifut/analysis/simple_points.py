@@ -1,10 +1,12 @@
-"""Which points may be vectorised: they only compute scalars, and cannot fail."""
+"""Which points may be vectorised: they only compute scalars, and cannot fail. And which
+ones take equally long."""
 
 from __future__ import annotations
 
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
-from minifut.ir.traverse import walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import bound_names, free_names, walk
 from minifut.ir.types import ArrayType
 
 SERIALISING = (
@@ -36,4 +38,19 @@ def is_simple(
             and any(isinstance(p.type, ArrayType) for p in node.pattern)
         )
         for node in walk(operation.body)
+    )
+
+
+def cost_the_same(operation: kernels.SegMap) -> bool:
+    """Whether all points run the same loops for as many rounds."""
+    body = operation.body
+    inside = {*operation.space.indices, *bound_names(body)}
+    forms = [loop.form for loop in nodes_of(core.Loop, body)]
+    return (
+        all(
+            isinstance(form, core.ForLoop) and inside.isdisjoint(free_names(form.bound))
+            for form in forms
+        )
+        and not contains(body, core.Apply)
+        and not any(contains(each, core.Loop) for each in nodes_of(core.If, body))
     )

@@ -43,8 +43,12 @@ if TYPE_CHECKING:
 CHUNKS_PER_CORE = 8
 EXPENSIVE_CHUNKS_PER_CORE = 32
 """where the costs of points may differ much"""
+ALIKE_CHUNKS_PER_CORE = 4
+"""where they do not, for points of several vectors at once"""
 FULL = 64
 """points of several vectors at once (`vectorise.jam`)"""
+JAMMED = 32
+"""and those of AVX2"""
 LARGEST_CHUNK, SMALLEST_CHUNK = 16384, 512
 """points, where a point is cheap"""
 SHORT_ROW = 4
@@ -104,11 +108,12 @@ def launch_nest(
     parallel: bool,
     fresh: bool = False,
     phases: ChunkCode | None = None,
+    alike: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
-    only where a check fails. `expensive`: points are
-    expensive; `parallel`: they are independent (no memory of the thread, no failures,
-    no write conflicts); `fresh`: what is written is not read.
+    only where a check fails. `expensive`: points are expensive; `alike`: equally so;
+    `parallel`: they are independent (no memory of the thread, no failures, no write
+    conflicts); `fresh`: what is written is not read.
     """
     length = shape[-1].as_constant if len(shape) > 1 else None
     in_rows = (phases is None and parallel) or isinstance(phases, Phases | Clamped)
@@ -126,8 +131,11 @@ def launch_nest(
         cores = host.cores()
         if expensive:
             # Fill the lanes, but not at the cost of an idle core.
-            filled = minimum(Size.constant(WIDTHS[0]), ceil_div(total_size, cores))
-            least = maximum(ONE, filled)
+            filled = Size.constant(WIDTHS[0])
+            if alike:
+                few = ceil_div(total_size, cores * ALIKE_CHUNKS_PER_CORE)
+                filled = ceil_div(minimum(few, Size.constant(FULL)), JAMMED) * JAMMED
+            least = maximum(ONE, minimum(filled, ceil_div(total_size, cores)))
             share = ceil_div(total_size, cores * EXPENSIVE_CHUNKS_PER_CORE)
             share = minimum(ceil_div(share, FULL) * FULL, share * 2)
         else:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.analysis.simple_points import is_simple
+from minifut.analysis.simple_points import cost_the_same, is_simple
 from minifut.ir import core, kernels
 from minifut.ir.core import Param
 from minifut.ir.search import contains
@@ -82,6 +82,7 @@ def lower(
     options: dict[str, Any] = {}
     if host.schedule == "cpu":
         options["phases"] = phases_of(host, operation, outputs)
+        options["alike"] = cost_the_same(operation)
     LAUNCH_NEST[host.schedule](
         host,
         pattern[0].name.base if pattern else "check",
