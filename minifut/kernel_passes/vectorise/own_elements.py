@@ -11,6 +11,10 @@ are at one index, which has another value for each; but no point may be repeated
         for (j = 1; j < n; j++)                         other points: `distributed`
             ys[i * n + j] = ys[i * n + j - 1] * xs[j];
 
+    for (i = 0; i < n; i++)                             columns of ys: all indices leave
+        for (k = 0; k < j; k++)                         the remainder i by n
+            ys[j * n + i] += ys[k * n + i];
+
 Threads run at the same time, so that a point of one reads nothing that others write:
 where it reads what it wrote in a fresh kernel, that is a row of its own.
 """
@@ -20,11 +24,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.index_ranges import IndexRanges
+from minifut.kernel_passes.index_ranges import IndexRanges, as_size
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
@@ -59,11 +64,32 @@ def memory_in_place(
             places = [*loaded[memory], *stored[memory]]
             if _is_one_element(places, index, bound):
                 continue
+            if ranges is not None and _are_columns(places, index, ranges()):
+                continue
             row = distributed and _is_row(places, index, varying)
             if not row and not _are_apart(loaded[memory], stored[memory], ranges):
                 raise NotVectorisable("points read what they write")
             both -= {memory}
     return frozenset(both)
+
+
+def _are_columns(
+    places: Sequence[kc.Expression], index: kc.Variable, ranges: IndexRanges
+) -> bool:
+    """Whether each is in the column of a matrix whose number the index is, which counts
+    up to the length of its rows."""
+    ends = ranges.counters.get(index.name)
+    if ends is None or (ends[0].as_constant or 0) < 0 or ends[0].names():
+        return False
+    width = ends[1] + 1
+    for place in places:
+        size = as_size(place, ranges.definitions)
+        if size is None:
+            return False
+        rows, rest = (size - Size.of(index.name)).divided(width)
+        if rest != ZERO or index.name in rows.names():
+            return False
+    return True
 
 
 def _are_apart(
