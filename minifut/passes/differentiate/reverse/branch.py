@@ -22,8 +22,8 @@ def vjp_branch(statement: Stm, sweep: ReverseSweep) -> Reversed:
     after:
         let mul: f64 = if c then {mul_f64(x, x)} else {3.0f64}
         let x_adj: f64 = if c then {
-          let mul_2: f64 = mul_f64(x, mul_seed)
-          return add_f64(mul_2, mul_2)
+          let add: f64 = add_f64(mul_seed, mul_seed)
+          return mul_f64(x, add)
         } else {0.0f64}
         return mul, x_adj
     """

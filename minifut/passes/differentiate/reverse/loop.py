@@ -58,8 +58,8 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             for j: i64 < rounds do {
           let sub_1: i64 = sub_i64(sub, j)
           let x_3: f64 = tape[sub_1]
-          let mul_1: f64 = mul_f64(x_3, adj_1)
-          return add_f64(mul_1, mul_1)
+          let add: f64 = add_f64(adj_1, adj_1)
+          return mul_f64(x_3, add)
         }
         return x_1, adj
     """
@@ -129,8 +129,8 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let adj_6: [k]f64 = adj_4[p_3 :+ k by 1i64]
           let sum: [k]f64 = map(k, (adj_3, adj_6), add_f64)
           let x_2: [p_3]f64 = map(p_3, (b_1, adj_5), \(u_1: f64, adj_7: f64) -> (f64) {
-            let mul: f64 = mul_f64(u_1, adj_7)
-            return add_f64(mul, mul)
+            let add_2: f64 = add_f64(adj_7, adj_7)
+            return mul_f64(u_1, add_2)
           })
           return p_3, x_2, sum
         }

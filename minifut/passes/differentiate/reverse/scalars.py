@@ -5,7 +5,7 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm
-from minifut.passes.differentiate.arithmetic import moved, times
+from minifut.passes.differentiate.arithmetic import moved, plus, times
 from minifut.passes.differentiate.context import known_partials
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
@@ -15,7 +15,8 @@ from minifut.rewrite.rule import rule
 
 @rule(paper="Griewank and Walther 2008, section 3.2")
 def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
+    r"""The chain rule, with the column of derivatives in `ir.scalar_table`. Operands
+    that are the same, as those of squares, are one with twice the adjoint.
 
     before:
         given (x: f64, y: f64)
@@ -39,9 +40,14 @@ def vjp_scalar(statement: Stm, sweep: ReverseSweep) -> Reversed:
         adjoint = adjoints.of(result.name)
         if adjoint is None:
             return
+        parts: dict[tuple[Atom, object], list[str]] = {}
         for operand, formula in zip(exp.operands, formulas, strict=True):
+            key = operand, letters.get(formula, formula)
+            parts.setdefault(key, []).append(formula)
+        for (operand, _), (formula, *same) in parts.items():
             if operand in sweep.activity:
-                part = times(build, formula, letters, adjoint)
+                factor = plus(build, adjoint, adjoint) if same else adjoint
+                part = times(build, formula, letters, factor)
                 if part is not None:
                     type_ = build.scalar_type(operand)
                     part = moved(build, part, exp.operator, type_)
