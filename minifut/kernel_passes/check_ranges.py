@@ -25,7 +25,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import has_loops
-from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import (
     PositionConditions,
     PositionRanges,
@@ -169,7 +169,7 @@ def test_range_at_once(
 def test_range(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
     """A loop that tests conditions of points, by tests of the range; None if the points
     are to be tested each."""
-    *loads, test = rewritten(hoist_loads, loop, context) or (loop,)
+    *loads, test = rewritten(hoist_invariants, loop, context) or (loop,)
     made = rewritten(test_range_at_once, test, context)
     if made is None or not loads:
         return made

@@ -22,7 +22,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
     PositionIndices,
@@ -242,7 +242,7 @@ def split_block_by_loads(
     loop: kc.For, context: CodeContext
 ) -> tuple[kc.Statement, ...] | None:
     """The same of a block with points, also by what is loaded for all of them."""
-    *loads, block = rewritten(hoist_loads, loop, context) or (loop,)
+    *loads, block = rewritten(hoist_invariants, loop, context) or (loop,)
     made = rewritten(split_block, block, context)
     return None if made is None else (*loads, *made)
 

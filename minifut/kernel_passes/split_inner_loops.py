@@ -23,7 +23,7 @@ from minifut.kernel_passes.editor import (
     has_loops,
     loops_inside,
 )
-from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.split_loop import split_by_branches
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
@@ -35,7 +35,7 @@ def split_loops_inside(k: KernelEditor) -> None:
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
         if not loop.points or has_loops(loop.body):
             return None
-        *loads, rest = rewritten(hoist_loads, loop, context) or (loop,)
+        *loads, rest = rewritten(hoist_invariants, loop, context) or (loop,)
         assert isinstance(rest, kc.For)
         made = _in_blocks(rest, context) or _split(rest, context)
         if made is None or not loads:

@@ -29,7 +29,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.check_ranges import check_ranges_first, test_range
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
-from minifut.kernel_passes.hoist_loads import hoist_loads
+from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.split_loop import split_by_branches
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
@@ -324,7 +324,7 @@ def clamped_first(
 
 def hoisted(k: KernelBuilder, loop: kc.For) -> kc.For:
     """The loop, which has points, without loads that are the same for all of them."""
-    *loads, rest = rewritten(hoist_loads, loop, CodeContext(k)) or (loop,)
+    *loads, rest = rewritten(hoist_invariants, loop, CodeContext(k)) or (loop,)
     for load in loads:
         k.emit(load)
     assert isinstance(rest, kc.For)

@@ -20,7 +20,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.hoist_loads import OPAQUE
+from minifut.kernel_passes.hoist_invariants import OPAQUE
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel

@@ -1,18 +1,22 @@
-"""Move loads that are the same for all points out of loops over points.
+"""Move what is the same for all points out of loops over points: loads, divisions and
+functions.
 
     for (i = at; i < end; i++) {           w = ws[k];
         w = ws[k];                      →  for (i = at; i < end; i++) {
         if (i < w) A else B                    if (i < w) A else B
 
-The device's compiler would do so as well; but then what is loaded is known before the
-loop, and conditions on it are ranges of positions (`split_loop`, `test_ranges`). The
-loop has at least one point, and no statement before the load leaves it: so the load is
-done in any case.
+The device's compiler would move loads as well; but then what is loaded is known before
+the loop, and conditions on it are ranges of positions (`split_loop`, `test_ranges`). A
+division it leaves in the loop, behind the test of its divisor, and makes no vectors of
+the loop then. The loop has at least one point, and no statement before the load leaves
+it: so the load is done in any case.
 """
 
 from __future__ import annotations
 
 from minifut.ir.node import replace
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import operator_cost
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import used_names, walk
 from minifut.kernel_ir import nodes as kc
@@ -28,11 +32,22 @@ LEAVING = (kc.Fail, kc.Return, kc.ReturnValues, kc.Break)
 
 
 @rule(paper="Muchnick, Advanced Compiler Design and Implementation, 13.2")
-def hoist_loads(
+def hoist_invariants(
     loop: kc.Statement, context: CodeContext
 ) -> tuple[kc.Statement, ...] | Declined | None:
-    """Load before a loop over points what is the same for all.
+    """Load, divide and call before a loop over points what is the same for all.
 
+    before:
+        given (const long *xs, long *ys, long k, long n)
+        for (long i = 0; i < n; i++) {
+            long r = mod_i64(k, n);
+            ys[i] = xs[i + r];
+        }
+    after:
+        long r = mod_i64(k, n);
+        for (long i = 0L; i < n; i++) {
+            ys[i] = xs[i + r];
+        }
     before:
         given (const long *ws, const long *xs, long *ys, long k, long n)
         for (long i = 0; i < n; i++) {
@@ -48,7 +63,7 @@ def hoist_loads(
             long x = xs[i];
             ys[i] = x + w;
         }
-    declines: no load is the same for all points
+    declines: nothing that takes long is the same for all points
         like before, with
         k + 1 => i + 1
     """
@@ -56,15 +71,28 @@ def hoist_loads(
         return None
     if not loop.body.statements or any(isinstance(n, OPAQUE) for n in walk(loop.body)):
         return None
-    moved = _loads_of_all(loop)
+    moved = _invariants_of(loop)
     if not moved:
-        return Declined("no load is the same for all points")
+        return Declined("nothing that takes long is the same for all points")
     kept = tuple(s for s in loop.body.statements if s not in moved)
     return (*moved, replace(loop, body=kc.Block(kept)))
 
 
-def _loads_of_all(loop: kc.For) -> tuple[kc.Declare, ...]:
-    """Declarations of what is loaded for all points, and of what that needs."""
+def _takes_long(exp: kc.Expression) -> bool:
+    """Whether it loads, divides or calls a function."""
+    return any(
+        isinstance(node, kc.Load)
+        or (
+            isinstance(node, kc.Operation)
+            and operator_cost(node.operator) is not OperatorCost.ADDITION
+        )
+        for node in walk(exp)
+    )
+
+
+def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
+    """Declarations of what takes long and is the same for all points, and of what that
+    needs."""
     body = loop.body.statements
     written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
     varying = find_varying(body, [loop.variable.name, *assigned(body), *written])
@@ -74,16 +102,18 @@ def _loads_of_all(loop: kc.For) -> tuple[kc.Declare, ...]:
         loading = loading and not any(isinstance(n, LEAVING) for n in walk(statement))
         if not isinstance(statement, kc.Declare) or statement.init is None:
             continue
-        loads = any(isinstance(node, kc.Load) for node in walk(statement.init))
-        if (loading or not loads) and not varies(statement.init, varying):
+        long = _takes_long(statement.init)
+        if (loading or not long) and not varies(statement.init, varying):
             same.append(statement)
         elif isinstance(statement.variable, kc.Variable):
             varying |= {statement.variable.name}
     needed: set[Name] = set()
     moved: list[kc.Declare] = []
     for declared in reversed(same):
-        loads = any(isinstance(node, kc.Load) for node in walk(declared.init))
-        if loads or not needed.isdisjoint(used_names(declared.variable)):
+        assert declared.init is not None
+        if _takes_long(declared.init) or not needed.isdisjoint(
+            used_names(declared.variable)
+        ):
             moved.insert(0, declared)
             needed |= used_names(declared.init)
     return tuple(moved)
