@@ -16,6 +16,8 @@ from minifut.kernel_passes.vectorise.vectors import VectorOperations
 SMALL_BITS = 16
 """Floats of 32 bits give the quotients of numbers of so many bits exactly: one that is
 not whole is farther from the next whole number than the error of the division."""
+FARTHEST = 2**62
+"""positions before it are followed by those of all lanes"""
 QUOTIENTS = ("quot", "div")
 RESTS = ("rem", "mod")
 
@@ -27,7 +29,8 @@ def by_steps(
     divisor: kc.Expression,
 ) -> kc.Expression:
     """A quotient or remainder of consecutive i64, the first lane's is `first`, by the
-    same number: one scalar division. Lane by lane if one of both is negative."""
+    same number: one scalar division. Lane by lane if one of both is negative, or the
+    first is so large that another lane's may wrap around."""
     whole, width = first // divisor, lanes.width
     ramp = lanes.ramp(first - whole * divisor)
     by = lanes.broadcast(divisor)
@@ -45,7 +48,7 @@ def by_steps(
     else:
         less = lanes.choose(passed, by, kc.Literal(0, kc.LONG))
         result = ramp - kc.Select(few, many * by, less, whole_type)
-    usual = kc.all_of((first >= 0, divisor > 0))
+    usual = kc.all_of((first >= 0, first < FARTHEST, divisor > 0))
     return _or_each(lanes, operator, (first, 1, divisor), usual, result)
 
 
@@ -72,7 +75,7 @@ def by_constant(
     else:
         multiple = quotient * lanes.broadcast(kc.Literal(divisor, kc.INT))
         result = kc.Cast(ramp - multiple, wide)
-    usual = kc.all_of((first >= 0, first < 2**62))
+    usual = kc.all_of((first >= 0, first < FARTHEST))
     return _or_each(lanes, operator, (first, step, by), usual, result)
 
 

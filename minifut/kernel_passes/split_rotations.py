@@ -1,0 +1,181 @@
+"""Split loops over points where an index that is rotated starts again at zero.
+
+    for (j = 0; j < m; j++)              r = c mod m; high = m - r
+        y[j] = x[(j + c) mod m]     →    for (j = 0; j < high; j++) y[j] = x[j + r]
+                                         for (j = high; j < m; j++) y[j] = x[j + r - m]
+
+The distance c is a number that is known only when the program runs, of any sign; one
+that is known before is a border of a few positions (`passes.split`). A remainder at
+each point is a division of 64 bits, beside which nothing is vectorised.
+
+The kernel tests that the positions are within the divisor and the distance is so small
+that no sum overflows. Where they are not, all points are left to the loop as it was.
+
+Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from minifut.ir.alpha import alpha_equal
+from minifut.ir.node import immutable, replace
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import map_children, used_names
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.position_ranges import FAR, extreme, long_literal, used
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, rule
+
+
+@immutable
+class Rotation:
+    """An index `(j + distance) mod divisor` of the variable j of a loop; both are in
+    names from outside of it."""
+
+    distance: kc.Expression
+    divisor: kc.Expression
+
+
+@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_rotation(
+    loop: kc.Statement, context: CodeContext
+) -> tuple[kc.Statement, ...] | Declined | None:
+    """Give the points before and behind the one that reads the first element a loop
+    each.
+
+    before:
+        given (const float *xs, float *ys, long n, long c)
+        for (long i = 0; i < n; i++) {
+            long at = mod_i64(i + c, n);
+            ys[i] = xs[at];
+        }
+    after:
+        long shift = mod_i64(c, n);
+        long rotated = ((((0L >= 0L) && (n <= n)) && (c <= 281474976710656L)) && (c >=
+        (-281474976710656L))) ? 0L : n;
+        long again = max(rotated, (long)(min((long)(n - shift), n)));
+        for (long i = 0L; i < rotated; i++) {
+            long at = mod_i64((i + c), n);
+            ys[i] = xs[at];
+        }
+        for (long i = rotated; i < again; i++) {
+            long at = i + shift;
+            ys[i] = xs[at];
+        }
+        for (long i = again; i < n; i++) {
+            long at = (i + shift) - n;
+            ys[i] = xs[at];
+        }
+    declines: no index is rotated, or several differently
+        like before, with
+        mod_i64(i + c, n) => mod_i64(i * c, n)
+    """
+    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+        return None
+    search = _Rotations(loop)
+    if len(search.found) != 1:
+        return Declined("no index is rotated, or several differently")
+    (rotation,) = search.found
+    k, start, stop = context.k, loop.start, loop.bound
+    distance, divisor = rotation.distance, rotation.divisor
+    with k.nested() as made:
+        shift = k.declare("shift", _remainder(distance, divisor, search))
+        within = kc.all_of(
+            (
+                start >= 0,
+                kc.Binary("<=", stop, divisor, kc.TRUTH),
+                kc.Binary("<=", distance, long_literal(FAR), kc.TRUTH),
+                distance >= -FAR,
+            )
+        )
+        first = k.declare("rotated", kc.Select(within, start, stop, kc.LONG))
+        turn = extreme("min", [divisor - shift, stop])
+        again = k.declare("again", extreme("max", [first, turn]))
+        straight = loop.variable + shift
+        k.emit(replace(loop, bound=first))
+        for begin, end, index in (
+            (first, again, straight),
+            (again, stop, straight - divisor),
+        ):
+            body = tuple(search.with_index(s, index) for s in loop.body.statements)
+            k.emit(replace(loop, start=begin, bound=end, body=kc.Block(used(body))))
+    return tuple(made)
+
+
+class _Rotations:
+    """The rotated indices in the body of a loop: `found` has each rotation once."""
+
+    def __init__(self, loop: kc.For) -> None:
+        self.index = loop.variable
+        body = loop.body.statements
+        self.changing = assigned(body)
+        self.inside = declared(body) | self.changing | {loop.variable.name}
+        self.made: dict[Name, kc.Expression] = {
+            statement.variable.name: statement.init
+            for statement in body
+            if isinstance(statement, kc.Declare)
+            and isinstance(statement.variable, kc.Variable)
+            and statement.init is not None
+            and statement.variable.name not in self.changing
+        }
+        self.operator: Any = None
+        self.found: list[Rotation] = []
+        for node in nodes_of(kc.Operation, loop.body):
+            rotation = self.rotation(node)
+            if rotation is not None and not any(
+                alpha_equal(rotation, other) for other in self.found
+            ):
+                self.found.append(rotation)
+
+    def rotation(self, exp: kc.Operation) -> Rotation | None:
+        """What a remainder is of, if that is the variable and a distance."""
+        if exp.operator.name != "mod" or exp.type != kc.LONG:
+            return None
+        number, by = exp.operands
+        distance, divisor = self.distance(number), outside(by, self.made)
+        if distance is None or not self.inside.isdisjoint(used_names(divisor)):
+            return None
+        self.operator = exp.operator
+        return Rotation(distance, divisor)
+
+    def distance(self, exp: kc.Expression) -> kc.Expression | None:
+        """What an index is more than the variable, if that is the same for all."""
+        while isinstance(exp, kc.Variable) and exp.name in self.made:
+            exp = self.made[exp.name]
+        match kc.infix(exp):
+            case "+" | "-" as sign, left, right:
+                if left == self.index:
+                    rest = outside(right, self.made)
+                    rest = rest if sign == "+" else kc.Literal(0, kc.LONG) - rest
+                elif right == self.index and sign == "+":
+                    rest = outside(left, self.made)
+                else:
+                    return None
+                names = used_names(rest)
+                known = not names or not self.inside.isdisjoint(names)
+                return None if known else rest
+        return None
+
+    def with_index(self, node: Any, index: kc.Expression) -> Any:
+        """The node with another expression for rotated indices."""
+        if isinstance(node, kc.Operation) and self.rotation(node) is not None:
+            return index
+        return map_children(node, lambda child: self.with_index(child, index))
+
+
+def outside(exp: kc.Expression, made: Mapping[Name, kc.Expression]) -> kc.Expression:
+    """An expression with definitions in the place of variables."""
+    if isinstance(exp, kc.Variable) and exp.name in made:
+        return outside(made[exp.name], made)
+    changed: kc.Expression = map_children(exp, lambda child: outside(child, made))
+    return changed
+
+
+def _remainder(
+    distance: kc.Expression, divisor: kc.Expression, search: _Rotations
+) -> kc.Expression:
+    return kc.Operation(search.operator, (distance, divisor), kc.LONG)

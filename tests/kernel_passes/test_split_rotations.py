@@ -1,0 +1,59 @@
+"""Rotations by distances that are known when the program runs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import minifut
+from minifut import stages
+from minifut.errors import Source
+from minifut.interpreted import interpreted_program
+
+BODIES = {
+    "rows": "map3 (\\x y g -> rotate x (map (rotate y) g)) cs (reverse cs) f",
+    "other sides": "map2 (\\x g -> map (\\r -> rotate (-x) r) g) cs f",
+    "twice the same": """map2 (\\x g -> tabulate_2d n m (\\i j ->
+        g[i, (j - x) % m] * 2 + g[(i + 1) % n, (j - x) % m])) cs f""",
+    "two distances": """map2 (\\x g -> tabulate_2d n m (\\i j ->
+        g[i, (j + x) % m] * 2 + g[i, (j - x) % m])) cs f""",
+    "inner counters": """map2 (\\x g -> tabulate_2d n m (\\i j ->
+        loop s = g[i, (j + x) % m] for d < 4 do s * 2 + g[i, (d + j) % m])) cs f""",
+    "other divisors": """map2 (\\x g -> tabulate_2d n m (\\i j ->
+        if n > 0 && m > 0 then g[(j + x) % n, i % m] else 0)) cs f""",
+    "positions that are computed": """map2 (\\x g -> tabulate_2d n m (\\i j ->
+        let k = (j + x) % m in g[i, k] + f32.i64 k)) cs f""",
+}
+FAR = 1 << 62
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", BODIES)
+def test_rotations_by_any_distance(name: str) -> None:
+    text = f"""
+      def main [k][n][m] (cs: [k]i64) (f: [k][n][m]f32) : [k][n][m]f32 = {BODIES[name]}"""
+    core = stages.to_core(stages.check(Source("r", text)))
+    oracle = interpreted_program(core)
+    program = minifut.compile(text, schedule="cpu")
+    random = np.random.default_rng(1)
+    for shape in ((3, 21), (1, 1), (4, 40), (2, 0), (0, 3)):
+        distances = [0, 1, -1, shape[1] - 1, 7, -100, 1000, FAR, -FAR, 2 * FAR - 1]
+        cs = np.array(distances, np.int64)
+        f = random.integers(0, 100, (len(cs), *shape)).astype(np.float32)
+        np.testing.assert_array_equal(program.main(cs, f), oracle.main(cs, f))
+
+
+@pytest.mark.device
+def test_long_rotations() -> None:
+    text = "def main [n] (c: i64) (f: [n]f32) : [n]f32 = map (+ 1) (rotate c f)"
+    program = minifut.compile(text, schedule="cpu")
+    f = np.arange(5_000_000, dtype=np.float32)
+    for c in (0, 1, -1, 4_999_999, 12_345_678, 16):
+        np.testing.assert_array_equal(program.main(c, f), np.roll(f, -c) + 1)
+
+
+def test_a_rotation_has_a_loop_for_each_side() -> None:
+    text = f"def main [k][n][m] (cs: [k]i64) (f: [k][n][m]f32) = {BODIES['rows']}"
+    core = stages.to_core(stages.check(Source("r.fut", text)))
+    kernels = stages.to_host_module(stages.to_kernels(core), "cpu", "r")
+    assert "long again" in kernels
