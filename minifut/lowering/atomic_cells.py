@@ -17,11 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minifut.analysis.operators import component_operators
 from minifut.ir.core import Lambda
 from minifut.ir.node import immutable
 from minifut.ir.types import F32, F64, I32, I64, U32, U64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.operators import component_operators
 from minifut.lowering.threads.builder import KernelBuilder
 
 CellAddress = tuple[kc.Memory, kc.Expression]

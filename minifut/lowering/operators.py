@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
+from minifut.analysis.operators import component_operators
 from minifut.ir import core
-from minifut.ir.core import Lambda
 from minifut.ir.kernels import KernelBody, Returns, SegBinOp
 from minifut.ir.node import divided
 from minifut.ir.scalars import identities
@@ -27,22 +27,6 @@ from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
 
 # --- properties -----------------------------------------------------------------------
-
-
-def component_operators(function: Lambda) -> list[core.ScalarOp] | None:
-    """The scalar operator of each component, if result j is just `a_j op b_j`."""
-    count = len(function.results)
-    made = {s.pattern[0].name: s.exp for s in function.body.statements if s.pattern}
-    names = [p.name for p in function.parameters]
-    found = []
-    for j, atom in enumerate(function.body.result):
-        exp = made.get(atom) if isinstance(atom, Name) else None
-        if not isinstance(exp, core.ScalarOp) or len(exp.operands) != 2:
-            return None
-        if set(exp.operands) != {names[j], names[count + j]}:
-            return None
-        found.append(exp)
-    return found
 
 
 def commutes(operator: SegBinOp) -> bool:

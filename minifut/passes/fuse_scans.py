@@ -30,9 +30,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from minifut.analysis.cheap_elements import has_cheap_elements
+from minifut.analysis.operators import combines_by
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Body, Constant, Copy, Program, ScalarOp, Stm
+from minifut.ir.core import Body, Constant, Copy, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
@@ -41,7 +42,7 @@ from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import atom_size, free_names
-from minifut.ir.types import ScalarType
+from minifut.ir.types import INTEGERS, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.scan_of_map import ScanOfMap, needed_for, writes_by_index
@@ -57,7 +58,7 @@ UPDATES = (core.Update, core.Apply, WithAcc, kernels.WriteReturns, kernels.SegHi
 def fuse_scans(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with scans in the maps that read them."""
+    """Make scans and sums part of the maps that scatter by them."""
     derivation = Derivation(trace or Trace())
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
@@ -275,11 +276,7 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
 def _adds(exp: core.Exp) -> bool:
     """Whether all operators add integers."""
     return isinstance(exp, ScanOrReduction) and all(
-        isinstance(s.exp, ScalarOp)
-        and s.exp.operator.name == "add"
-        and not s.exp.operator.result.is_float
-        for operator in exp.operators
-        for s in operator.operator.body.statements
+        combines_by(o.operator, ("add",), INTEGERS) for o in exp.operators
     )
 
 

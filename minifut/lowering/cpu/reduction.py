@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
+from minifut.analysis.operators import component_operators
 from minifut.ir.core import Apply, Atom, DimSlice, Exp, Index, Param, ScalarOp, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegRed, SegScan
 from minifut.ir.node import divided, immutable, mutable
@@ -34,7 +35,6 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import (
     Accumulators,
     commutes,
-    component_operators,
     is_cheap,
     is_cheap_operator,
     returned,

@@ -17,10 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
+from minifut.analysis.operators import combines_by
 from minifut.ir.core import Assert, Atom, Constant, Stm, Trace
 from minifut.ir.kernels import (
     KernelBody,
-    SegBinOp,
     SegMap,
     SegScan,
     TotalReturns,
@@ -29,8 +29,8 @@ from minifut.ir.kernels import (
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names, walk
+from minifut.ir.types import I32, I64, U32, U64
 from minifut.lowering.host.builder import HostBuilder
-from minifut.lowering.operators import component_operators
 from minifut.lowering.segscan.choices import (
     UNKNOWN,
     AtPoint,
@@ -45,6 +45,7 @@ STREAMS = 8
 """the most streams, one for each bit of the mark of a point"""
 CASES = 16
 """the most combinations of the values of choices"""
+WORDS = (I32, I64, U32, U64)
 NARROW_POINTS = 1 << 27
 """the most points with which small polynomials fit 32 bits"""
 
@@ -135,19 +136,10 @@ def partition_stably(
         values.append(value)
     if operation.before:
         return Declined("it reads what was scanned up to the point before")
-    if not all(map(_adds, scan.operators)):
+    if not all(combines_by(o.operator, ("add",), WORDS) for o in scan.operators):
         return Declined("its scans are not of flags")
     found = tuple(wheres), tuple(values), BodyNames.of(operation, scan)
     return _Finder(operation, scan, *found).plan()
-
-
-def _adds(operator: SegBinOp) -> bool:
-    components = component_operators(operator.operator)
-    return components is not None and all(
-        c.operator.name == "add" and c.operator.result.bits >= 32
-        and not c.operator.result.is_float
-        for c in components
-    )  # fmt: skip
 
 
 @mutable

@@ -56,8 +56,9 @@ are better mapped first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Sequence, Set
 
+from minifut.analysis.operators import combines_by
 from minifut.ir.core import (
     ArrayLiteral,
     Exp,
@@ -79,13 +80,7 @@ from minifut.ir.types import I64, U64, ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED
 from minifut.passes.flatten.plain_folds import folds_calls, folds_scans, has_calls
-from minifut.passes.flatten.shared_operands import (
-    gathers_elements,
-    gathers_rows,
-    shares_all,
-    shares_operands,
-    shares_rows,
-)
+from minifut.passes.flatten.shared_operands import sharing_of
 
 ALWAYS = 0
 CPU_BUSY = 4
@@ -110,184 +105,185 @@ GROUP_BUSY = 128
 INTRA_DEFAULTS = (NEVER, GROUP_BUSY)
 
 
-def outer_defaults(
-    function: Lambda,
-    last: Iterable[Stm],
-    one_operation: bool,
-    iotas: Set[Name],
-    columns: bool = False,
-) -> tuple[int, int]:
-    """For a CPU and a GPU, of a map of this function whose last version has these
-    statements on the host, and may be one segmented operation; these arrays number
-    their elements, and rows of points may be `columns` in memory."""
-    made = [statement.exp for statement in last]
-    if any(isinstance(exp, Loop) for exp in made):
-        return ALWAYS, GPU_BUSY
-    if columns and any(isinstance(exp, SegScan) for exp in made):
-        return CPU_COLUMNS, GPU_BUSY
-    segmented = [exp for exp in made if isinstance(exp, SEGMENTED)]
-    if len(segmented) == 1 and is_elementwise(segmented[0]):
-        return NEVER, GPU_BUSY
-    if one_operation:
-        folds = [exp for exp in made if isinstance(exp, SegRed)]
-        if any(shares_operands(fold, iotas) for fold in folds):
-            return CPU_PRODUCTS, GPU_BUSY
-        if any(shares_rows(fold, iotas) for fold in folds):
-            calls = folds_calls(function)
-            return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS, GPU_BUSY
-        deepest = max((len(fold.space.sizes) for fold in folds), default=0)
-        inner = [fold for fold in folds if len(fold.space.sizes) == deepest]
-        if len(inner) < len(folds) and all(shares_all(fold, iotas) for fold in inner):
-            return CPU_BUSY, GPU_BUSY
-        if any(map(gathers_rows, folds)):
-            return CPU_BUSY, GPU_BUSY
-        if folds_calls(function) or gathers_in(folds, iotas):
-            return CPU_LONG_ROWS, GPU_BUSY
-        return CPU_BUSY if len(inner) < len(folds) else NEVER, GPU_BUSY
-    scans = [exp for exp in made if isinstance(exp, SegScan)]
-    if scans and not has_calls(function) and all(map(sums_integers, scans)):
-        return CPU_BUSY, GPU_BUSY
-    if scans:
-        if not has_calls(function) and folds_scans(function):
-            return CPU_COLUMNS, GPU_BUSY
-        folded = any(isinstance(exp, SegRed) for exp in made)
-        return scan_default(scans, folded), GPU_BUSY
-    flattened = makes_arrays(function.body) and folds_calls(function, but_plain=True)
-    return CPU_SHORT_ROWS if flattened else CPU_BUSY, GPU_BUSY
+class LastVersion:
+    """What decides whether the last version of a map or fold of this function, whose
+    statements on the host are given, is better than the outer one; these arrays number
+    their elements."""
 
+    def __init__(
+        self, function: Lambda, statements: Sequence[Stm], iotas: Set[Name]
+    ) -> None:
+        self.function = function
+        self.made = [statement.exp for statement in statements]
+        self.bound = {name for s in statements for name in bound_names(s)}
+        self.folds = [exp for exp in self.made if isinstance(exp, SegRed)]
+        self.scans = [exp for exp in self.made if isinstance(exp, SegScan)]
+        self.shared = [sharing_of(fold, iotas) for fold in self.folds]
 
-def scan_default(scans: Sequence[SegScan], folded: bool) -> int:
-    """For a CPU, where the last version has these scans of rows among other operations,
-    and may fold what they give. Vectors apply an operator to each element once in the
-    squares of threads, but log2(lanes) times in a segmented scan."""
-    operators = [operator for scan in scans for operator in scan.operators]
-    scanned = [type_ for o in operators for type_ in o.operator.results]
-    nested = len({len(scan.space.sizes) for scan in scans}) > 1
-    elements = [element_of(type_) for type_ in scanned]
-    if nested or any(map(shape_of, scanned)) or any(e.is_integer for e in elements):
-        return CPU_SHORT_ROWS
-    if any(has_calls(o.operator) for o in operators):
-        return CPU_COLUMNS
-    width = sum(element.bytes for element in elements)
-    if width >= (FOLDED_SCANS if folded else WIDE_SCANS):
-        return CPU_WIDE_SCANS
-    return CPU_SCANS if folded or len(elements) > 1 else CPU_SHORT_ROWS
+    # --- thresholds for a CPU ---------------------------------------------------------
 
+    def of_map(self, one_operation: bool, columns: bool) -> int:
+        """The default of a map, whose last version may be one segmented operation, and
+        rows of points `columns` in memory."""
+        if any(isinstance(exp, Loop) for exp in self.made):
+            return ALWAYS
+        if columns and self.scans:
+            return CPU_COLUMNS
+        segmented = [exp for exp in self.made if isinstance(exp, SEGMENTED)]
+        if len(segmented) == 1 and is_elementwise(segmented[0]):
+            return NEVER
+        if one_operation:
+            return self._of_one_operation()
+        if self.scans:
+            return self._of_scans()
+        flattened = makes_arrays(self.function.body)
+        calls = flattened and folds_calls(self.function, but_plain=True)
+        return CPU_SHORT_ROWS if calls else CPU_BUSY
 
-def tiled_points(
-    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
-) -> Size:
-    """The points of a map whose last version has these statements, as its threshold
-    counts them: none if products of `CPU_PRODUCTS` results, and of `CPU_TILED` steps if
-    points have no arrays, are tiled there, which a thread would do element by element.
-    Where the results are folded by an operator that does not commute, as positions of
-    extremes, lanes are points: the last version would fold with a branch for each.
-    """
-    folds = reductions_of(last)
-    commutes = all(o.commutative for fold in folds for o in fold.operators)
-    if not commutes and not makes_arrays(function.body):
-        return points
-    bound = {name for statement in last for name in bound_names(statement)}
-    least = 1 if makes_arrays(function.body) else CPU_TILED
-    tiled = [
-        minimum(ONE, product(fold.space.sizes[-3:-1]) // CPU_PRODUCTS)
-        * minimum(ONE, fold.space.sizes[-1] // least)
-        for fold in folds
-        if shares_operands(fold, iotas)
-    ]
-    known = [size for size in tiled if size.names().isdisjoint(bound)]
-    return points * (ONE - maximum(*known)) if known else points
+    def _of_one_operation(self) -> int:
+        calls = folds_calls(self.function)
+        if any(shared.products for shared in self.shared):
+            return CPU_PRODUCTS
+        if any(shared.rows for shared in self.shared):
+            return CPU_SHARED_CALLS if calls else CPU_SHARED_ROWS
+        depths = [len(fold.space.sizes) for fold in self.folds]
+        inner = [
+            shared
+            for shared, depth in zip(self.shared, depths, strict=True)
+            if depth == max(depths)
+        ]
+        nested = len(inner) < len(self.folds)
+        if nested and all(shared.everything for shared in inner):
+            return CPU_BUSY
+        if any(shared.gathers_rows for shared in self.shared):
+            return CPU_BUSY
+        if calls or self.gathers:
+            return CPU_LONG_ROWS
+        return CPU_BUSY if nested else NEVER
 
+    def _of_scans(self) -> int:
+        """Where the last version has scans of rows among other operations, and may fold
+        what they give. Vectors apply an operator to each element once in the squares of
+        threads, but log2(lanes) times in a segmented scan."""
+        calls = has_calls(self.function)
+        folded = bool(self.folds)
+        operators = [o.operator for scan in self.scans for o in scan.operators]
+        # added in each cycle, and so wide that vectors gain nothing
+        if not calls and all(combines_by(o, ("add",), (I64, U64)) for o in operators):
+            return CPU_BUSY
+        if not calls and folds_scans(self.function):
+            return CPU_COLUMNS
+        scanned = [type_ for operator in operators for type_ in operator.results]
+        nested = len({len(scan.space.sizes) for scan in self.scans}) > 1
+        elements = [element_of(type_) for type_ in scanned]
+        if nested or any(map(shape_of, scanned)) or any(e.is_integer for e in elements):
+            return CPU_SHORT_ROWS
+        if any(map(has_calls, operators)):
+            return CPU_COLUMNS
+        width = sum(element.bytes for element in elements)
+        if width >= (FOLDED_SCANS if folded else WIDE_SCANS):
+            return CPU_WIDE_SCANS
+        return CPU_SCANS if folded or len(elements) > 1 else CPU_SHORT_ROWS
 
-def folded_points(
-    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
-) -> Size:
-    """The same, none if all that the last version does is to fold rows, and these are
-    long: threads would need the rows transposed, and so pass over them three times. Not
-    those that threads make by loops: these fold them at 1.0-0.2 of the time."""
-    made = [s.exp for s in last if isinstance(s.exp, (*SEGMENTED, Loop))]
-    folds = [exp for exp in made if isinstance(exp, SegRed)]
-    for exp in made:
-        if isinstance(exp, SegRed):
-            *around, _ = exp.space.sizes
-            mapped = len(exp.body.result) - operand_count(exp.operators)
-            if mapped or shares_rows(exp, iotas) or shares_operands(exp, iotas):
+    def of_fold(self, depth: int) -> int:
+        """The default of a reduction or scan, the last of so many dimensions. Where
+        each of its points folds operands that it shares with others, as distances of
+        all points to all centres of which the least are wanted, lanes are points."""
+        if not self.scans and any(
+            shared.products and len(fold.space.sizes) == depth + 1
+            for fold, shared in zip(self.folds, self.shared, strict=True)
+        ):
+            return CPU_PRODUCTS
+        operations = sum(isinstance(exp, SEGMENTED) for exp in self.made)
+        return NEVER if operations <= 2 else CPU_FOLD
+
+    # --- what thresholds compare ------------------------------------------------------
+
+    def counted(self, points: Size, perfect: bool) -> Size:
+        """The points of a map, as its threshold counts them."""
+        if not perfect:
+            points = self._tiled(self._folded(points))
+        return self._in_vectors(self._in_short_rows(points))
+
+    def _tiled(self, points: Size) -> Size:
+        """None if products of `CPU_PRODUCTS` results, and of `CPU_TILED` steps if
+        points have no arrays, are tiled in the last version, which a thread would do
+        element by element. Where the results are folded by an operator that does not
+        commute, as positions of extremes, lanes are points: the last version would
+        fold with a branch for each."""
+        arrays = makes_arrays(self.function.body)
+        commutes = all(o.commutative for fold in self.folds for o in fold.operators)
+        if not commutes and not arrays:
+            return points
+        least = 1 if arrays else CPU_TILED
+        tiled = [
+            minimum(ONE, product(fold.space.sizes[-3:-1]) // CPU_PRODUCTS)
+            * minimum(ONE, fold.space.sizes[-1] // least)
+            for fold, shared in zip(self.folds, self.shared, strict=True)
+            if shared.products
+        ]
+        known = [size for size in tiled if size.names().isdisjoint(self.bound)]
+        return points * (ONE - maximum(*known)) if known else points
+
+    def _folded(self, points: Size) -> Size:
+        """None if all that the last version does is to fold rows, and these are long:
+        threads would need the rows transposed, and so pass over them three times. Not
+        those that threads make by loops: these fold them at 1.0-0.2 of the time."""
+        if any(shared.rows or shared.products for shared in self.shared):
+            return points
+        for exp in self.made:
+            if isinstance(exp, SegRed):
+                *around, _ = exp.space.sizes
+                if len(exp.body.result) > operand_count(exp.operators):
+                    return points
+            elif isinstance(exp, SegMap) and not makes_arrays(exp.body, Loop):
+                around = list(exp.space.sizes)
+            elif isinstance(exp, (*SEGMENTED, Loop)):
                 return points
-        elif isinstance(exp, SegMap) and not makes_arrays(exp.body, Loop):
-            around = list(exp.space.sizes)
-        else:
+            else:
+                continue
+            if product(tuple(around)) != points:
+                return points
+        slow = self.gathers or folds_calls(self.function)
+        long = self._has_rows_of(LONG_ROWS_OF_CALLS if slow else LONG_ROWS)
+        if long is None or len(self.folds) > MOST_PASSES:
             return points
-        if product(tuple(around)) != points:
+        return points * (ONE - long)
+
+    def _in_short_rows(self, points: Size) -> Size:
+        """Very many if threads would fold calls or gathers in short rows. Of up to 32
+        elements, where they store arrays, threads take 0.6-1.1 of the time, of up to 15
+        that they only fold 0.1-1.0, and of up to 64 that they gather 0.4-1.1."""
+        if self.scans or not (self.gathers or folds_calls(self.function)):
             return points
-    slow = folds_calls(function) or gathers_in(folds, iotas)
-    long = has_rows_of(LONG_ROWS_OF_CALLS if slow else LONG_ROWS, last)
-    return points if long is None or len(folds) > MOST_PASSES else points * (ONE - long)
+        stored = SHORT_STORED if makes_arrays(self.function.body) else SHORT_FOLDED
+        long = self._has_rows_of((SHORT_GATHERED if self.gathers else stored) + 1)
+        if long is None:
+            return points
+        return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
 
-
-def points_of_short_rows(
-    points: Size, function: Lambda, last: Sequence[Stm], iotas: Set[Name]
-) -> Size:
-    """The same, very many if threads would fold calls or gathers in short rows. Of up
-    to 32 elements, where they store arrays, threads take 0.6-1.1 of the time, of up to
-    15 that they only fold 0.1-1.0, and of up to 64 that they gather 0.4-1.1."""
-    scans = any(isinstance(s.exp, SegScan) for s in last)
-    gathers = gathers_in(reductions_of(last), iotas)
-    if scans or not (gathers or folds_calls(function)):
-        return points
-    stored = SHORT_STORED if makes_arrays(function.body) else SHORT_FOLDED
-    long = has_rows_of((SHORT_GATHERED if gathers else stored) + 1, last)
-    if long is None:
-        return points
-    return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
-
-
-def reductions_of(last: Iterable[Stm]) -> list[SegRed]:
-    """The segmented reductions of a version."""
-    return [s.exp for s in last if isinstance(s.exp, SegRed)]
-
-
-def gathers_in(folds: Iterable[SegRed], iotas: Set[Name]) -> bool:
-    """Whether one of them combines elements at loaded places."""
-    return any(gathers_elements(fold, iotas) for fold in folds)
-
-
-def has_rows_of(least: int, last: Sequence[Stm]) -> Size | None:
-    """1 if rows that are folded have so many elements, or else 0; None if there are no
-    rows, or their lengths are known only there."""
-    bound = {name for statement in last for name in bound_names(statement)}
-    widths = [fold.space.sizes[-1] for fold in reductions_of(last)]
-    if not widths or any(bound & width.names() for width in widths):
-        return None
-    return minimum(ONE, maximum(*widths) // least)
-
-
-def points_in_vectors(points: Size, last: Iterable[Stm], iotas: Set[Name]) -> Size:
-    """The same, none if they fold what they share, so that they are lanes, and are in
-    rows that fill no vector."""
-    for exp in (statement.exp for statement in last):
-        if isinstance(exp, SegRed) and shares_rows(exp, iotas):
-            *around, _ = exp.space.sizes
-            rows = len(around) > 1 and product(tuple(around)) == points
-            if rows and not shares_operands(exp, iotas):
+    def _in_vectors(self, points: Size) -> Size:
+        """None if they fold what they share, so that they are lanes, and are in rows
+        that fill no vector."""
+        for fold, shared in zip(self.folds, self.shared, strict=True):
+            *around, _ = fold.space.sizes
+            in_rows = len(around) > 1 and product(tuple(around)) == points
+            if in_rows and shared.rows and not shared.products:
                 return points * minimum(ONE, around[-1] // CPU_LANES)
-    return points
+        return points
 
+    @property
+    def gathers(self) -> bool:
+        """Whether a fold combines elements at loaded places."""
+        return any(shared.gathers for shared in self.shared)
 
-def fold_defaults(last: Iterable[Stm], depth: int, iotas: Set[Name]) -> tuple[int, int]:
-    """The same for a reduction or scan, the last of so many dimensions. Where each of
-    its points folds operands that it shares with others, as distances of all points to
-    all centres of which the least are wanted, lanes are points."""
-    made = [statement.exp for statement in last]
-    folds = [
-        exp
-        for exp in made
-        if isinstance(exp, SegRed) and len(exp.space.sizes) == depth + 1
-    ]
-    scans = any(isinstance(exp, SegScan) for exp in made)
-    if not scans and any(shares_operands(fold, iotas) for fold in folds):
-        return CPU_PRODUCTS, GPU_BUSY
-    operations = sum(isinstance(exp, SEGMENTED) for exp in made)
-    return NEVER if operations <= 2 else CPU_FOLD, GPU_BUSY
+    def _has_rows_of(self, least: int) -> Size | None:
+        """1 if rows that are folded have so many elements, or else 0; None if there are
+        no rows, or their lengths are known only there."""
+        widths = [fold.space.sizes[-1] for fold in self.folds]
+        if not widths or any(self.bound & width.names() for width in widths):
+            return None
+        return minimum(ONE, maximum(*widths) // least)
 
 
 def makes_arrays(body: object, kind: type = Screma) -> bool:
@@ -297,18 +293,6 @@ def makes_arrays(body: object, kind: type = Screma) -> bool:
         isinstance(node.exp, kind)
         and any(isinstance(bound.type, ArrayType) for bound in node.pattern)
         for node in nodes_of(Stm, body)
-    )
-
-
-def sums_integers(kernel: SegScan) -> bool:
-    """Whether all that is scanned are sums that a processor adds to in each cycle, and
-    so wide that vectors gain nothing."""
-    return all(
-        isinstance(node.exp, ScalarOp)
-        and node.exp.operator.name == "add"
-        and node.exp.operator.result in (I64, U64)
-        for operator in kernel.operators
-        for node in nodes_of(Stm, operator.operator)
     )
 
 

@@ -3,12 +3,13 @@ as part of the loop that scans what they fold (`passes.join_loops`)."""
 
 from __future__ import annotations
 
+from minifut.analysis.operators import combines_by
 from minifut.ir.core import If, Lambda, ScalarOp
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import free_names
-from minifut.ir.types import ScalarType
+from minifut.ir.types import FLOATS, ScalarType
 
 REORDERED = ("add", "mul", "min", "max")
 
@@ -34,17 +35,7 @@ def is_plain_fold(soac: Screma) -> bool:
     return (
         soac.is_redomap
         and not contains(soac.function.body, If)
-        and all(
-            isinstance(s.exp, ScalarOp)
-            and s.exp.operator.name in REORDERED
-            and s.exp.operator.result.is_float
-            for fold in soac.reduces
-            for s in fold.operator.body.statements
-        )
-        and all(
-            len(fold.operator.body.statements) == len(fold.operator.results)
-            for fold in soac.reduces
-        )
+        and all(combines_by(f.operator, REORDERED, FLOATS) for f in soac.reduces)
     )
 
 

@@ -34,10 +34,69 @@ _Sum = frozenset[Name] | None
 _NOTHING: frozenset[Name] = frozenset()
 
 
-def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether of the two dimensions around the reduction each numbers the elements of
-    an operand that is the same along the other one, as in a product of matrices. What
-    is the same for all elements that are reduced, as coordinates, is none."""
+@immutable
+class Sharing:
+    """What the segments of a reduction share of the elements that they fold.
+
+    `products`: of the two dimensions around it each numbers the elements of an operand
+    that is the same along the other one, as in a product of matrices; what is the same
+    for all elements that are reduced, as coordinates, is none. `everything`: each
+    element is the same for many segments, as those of filters and, in windows, those of
+    images in convolutions. `rows`: all that is read for an element is the same for all
+    segments of a row, or for all elements of one, or next to what the segment before
+    reads, as in windows, so that lanes may be segments."""
+
+    products: bool
+    everything: bool
+    rows: bool
+    gathers: tuple[Index, ...]
+    """what is read where numbers say that are loaded for each element"""
+    outer: tuple[Name, ...]
+
+    @property
+    def gathers_rows(self) -> bool:
+        """Whether segments are the elements of a row, and where the rows lie that are
+        combined is loaded."""
+        ends = [access.slice[-1] for access in self.gathers]
+        return bool(self.outer) and self.outer[-1] in ends
+
+
+def sharing_of(kernel: SegRed, iotas: Set[Name]) -> Sharing:
+    """What its segments share; these arrays number their elements."""
+    *outer, reduced = kernel.space.indices
+    positions = _Positions(kernel, iotas)
+    everything = True
+    rows = bool(outer) and len(kernel.body.result) == operand_count(kernel.operators)
+    loaded: set[Name] = set()
+    gathers: list[Index] = []
+    for statement, found in _with_indices(kernel):
+        exp, bound = statement.exp, statement.pattern
+        scalar = not any(isinstance(p.type, ArrayType) for p in bound)
+        through = not loaded.isdisjoint(free_names(exp))
+        if isinstance(exp, Index):
+            own = found.issuperset((*outer, reduced))
+            everything &= not own or positions.overlap(exp)
+            if through:
+                gathers.append(exp)
+            through |= scalar and exp.array not in iotas and reduced in found
+        if isinstance(exp, Index | Reshape) and positions.view(statement) is not None:
+            pass
+        elif isinstance(exp, Index):
+            both = bool(outer) and {reduced, outer[-1]} <= found
+            rows &= not both or positions.is_window(exp, outer[-1])
+        elif isinstance(exp, Assert):
+            rows &= reduced not in found
+        else:
+            rows &= scalar and isinstance(exp, ScalarOp | SizeExp | If)
+        if through:
+            loaded.update(parameter.name for parameter in bound)
+        positions.add(statement, found)
+    products = _is_product(kernel, iotas)
+    return Sharing(products, everything, rows, tuple(gathers), tuple(outer))
+
+
+def _is_product(kernel: SegRed, iotas: Set[Name]) -> bool:
+    """See `Sharing.products`."""
     if len(kernel.space.indices) < 3:
         return False
     row, column, reduced = kernel.space.indices[-3:]
@@ -56,73 +115,6 @@ def shares_operands(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
                 if reduced in places:
                     found.add(shared)
     return {(True, False), (False, True)} <= found
-
-
-def shares_all(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether each element that is folded is the same for many segments, as those of
-    filters and, in windows, those of images in convolutions."""
-    *outer, reduced = kernel.space.indices
-    positions = _Positions(kernel, iotas)
-    for statement, found in _with_indices(kernel):
-        exp, own = statement.exp, found.issuperset((*outer, reduced))
-        if own and isinstance(exp, Index) and not positions.overlap(exp):
-            return False
-        positions.add(statement, found)
-    return True
-
-
-def shares_rows(kernel: SegRed, iotas: Set[Name] = frozenset()) -> bool:
-    """Whether all that is read for an element is the same for all segments of a row, or
-    for all elements of one, or next to what the segment before reads, as in windows, so
-    that lanes may be segments."""
-    body, (*outer, reduced) = kernel.body, kernel.space.indices
-    if not outer or len(body.result) != operand_count(kernel.operators):
-        return False
-    positions = _Positions(kernel, iotas)
-    for statement, found in _with_indices(kernel):
-        exp, bound = statement.exp, statement.pattern
-        both = {reduced, outer[-1]} <= found
-        if isinstance(exp, Index | Reshape) and positions.view(statement) is not None:
-            fits = True
-        elif isinstance(exp, Index):
-            fits = not both or positions.is_window(exp, outer[-1])
-        elif isinstance(exp, Assert):
-            fits = reduced not in found
-        else:
-            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
-            fits = scalar and isinstance(exp, ScalarOp | SizeExp | If)
-        if not fits:
-            return False
-        positions.add(statement, found)
-    return True
-
-
-def gathers_rows(kernel: SegRed) -> bool:
-    """Whether segments are the elements of a row, and where the rows lie that are
-    combined is loaded."""
-    *outer, _ = kernel.space.indices
-    return bool(outer) and any(e.slice[-1] == outer[-1] for e in _gathers(kernel))
-
-
-def gathers_elements(kernel: SegRed, iotas: Set[Name]) -> bool:
-    """Whether where elements lie that are combined is loaded."""
-    return any(True for _ in _gathers(kernel, iotas))
-
-
-def _gathers(kernel: SegRed, iotas: Set[Name] = frozenset()) -> Iterator[Index]:
-    """What is read where numbers say that are loaded for each element."""
-    loaded: set[Name] = set()
-    for statement, found in _with_indices(kernel):
-        exp, bound = statement.exp, statement.pattern
-        through = not loaded.isdisjoint(free_names(exp))
-        if isinstance(exp, Index):
-            if through:
-                yield exp
-            scalar = not any(isinstance(p.type, ArrayType) for p in bound)
-            loads = scalar and exp.array not in iotas
-            through |= loads and kernel.space.indices[-1] in found
-        if through:
-            loaded.update(parameter.name for parameter in bound)
 
 
 @immutable

@@ -20,17 +20,8 @@ from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import rename
 from minifut.ir.types import shape_of
-from minifut.names import Name
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
-from minifut.passes.flatten.defaults import (
-    INTRA_DEFAULTS,
-    fold_defaults,
-    folded_points,
-    outer_defaults,
-    points_in_vectors,
-    points_of_short_rows,
-    tiled_points,
-)
+from minifut.passes.flatten.defaults import GPU_BUSY, INTRA_DEFAULTS, LastVersion
 from minifut.passes.flatten.intra_group import (
     fits,
     requirements_of,
@@ -79,22 +70,15 @@ class VersionChoice:
             )
             build.append(Stm(own, groups.choice(last), (), build.location))
             last = build.finish(*(parameter.name for parameter in own))
-        chosen = threshold(f"{stem}.{OUTER}", *self.outer_defaults(), IN_THREADS)
-        points = self.points()
+        inside, points = self.last(), self.points()
         if self.soac.is_map:
-            points = self.counted_points(points)
+            cpu = inside.of_map(self.perfect, self.has_columns())
+            points = inside.counted(points, self.perfect)
+        else:
+            cpu = inside.of_fold(len(self.judgement.nest.sizes) + 1)
+        chosen = threshold(f"{stem}.{OUTER}", cpu, GPU_BUSY, IN_THREADS)
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
-
-    def counted_points(self, points: Size) -> Size:
-        """The points of a map, as its threshold counts them."""
-        inside = tuple(host_statements(self.inner.build.statements))
-        function, iotas = self.soac.function, self.iotas()
-        if not self.perfect:
-            points = folded_points(points, function, inside, iotas)
-            points = tiled_points(points, function, inside, iotas)
-        points = points_of_short_rows(points, function, inside, iotas)
-        return points_in_vectors(points, inside, iotas)
 
     def points(self) -> Size:
         """How many points the outer maps have."""
@@ -105,19 +89,12 @@ class VersionChoice:
         assert isinstance(self.judgement.statement.exp, Screma)
         return self.judgement.statement.exp
 
-    def outer_defaults(self) -> tuple[int, int]:
-        """For a CPU and a GPU."""
-        last = host_statements(self.inner.build.statements)
-        iotas = self.iotas()
-        if self.soac.is_map:
-            given = self.soac.function, last, self.perfect, iotas
-            return outer_defaults(*given, self.has_columns())
-        return fold_defaults(last, len(self.judgement.nest.sizes) + 1, iotas)
-
-    def iotas(self) -> set[Name]:
-        """The arrays that number their elements."""
+    def last(self) -> LastVersion:
+        """What is known of the last version."""
         known = self.context.definitions.items()
-        return {name for name, exp in known if isinstance(exp, Iota)}
+        iotas = {name for name, exp in known if isinstance(exp, Iota)}
+        inside = tuple(host_statements(self.inner.build.statements))
+        return LastVersion(self.soac.function, inside, iotas)
 
     def has_columns(self) -> bool:
         """Whether the rows of all points are columns in memory: neighbouring points
