@@ -37,7 +37,7 @@ MEETINGS = (*BARRIERS, kc.Shuffle)
 
 
 def hide_before_barriers(k: KernelEditor) -> None:
-    """Hide values in a kernel that has barriers."""
+    """Hide from PoCL what values have before barriers."""
     if has_barrier(kc.Block(tuple(k.statements))):
         k.statements = _hidden(k.statements, frozenset(k.constants))
 

@@ -34,7 +34,7 @@ Factors = tuple[kc.Expression, kc.Expression]
 
 
 def contract_multiply_adds(k: KernelEditor) -> None:
-    """Contract wherever a kernel allows it."""
+    """Contract multiplications and additions where float arithmetic allows it."""
     k.statements = [_changed(statement, False) for statement in k.statements]
 
 

@@ -28,7 +28,7 @@ from minifut.rewrite.rule import rule
 
 
 def convert_chains(k: KernelEditor) -> None:
-    """Convert the chains of tests of one integer in loops over points or lanes."""
+    """Select by chains of tests of one integer in loops over points."""
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
         inside = classes_in(loop.body)

@@ -36,7 +36,7 @@ from minifut.rewrite.rule import Declined, rule
 
 
 def convert_in_scalar_loops(k: KernelEditor) -> None:
-    """Apply the rule to all innermost scalar loops of a kernel."""
+    """Select between short sides by conditions that cannot be predicted."""
     rewrite_scalar_loops(k, convert_data_dependent_branches)
 
 

@@ -31,7 +31,7 @@ LEAVING = (
 
 
 def drop_fills(k: KernelEditor) -> None:
-    """Apply the rule to all blocks of a kernel."""
+    """Drop loops that fill what the next loop overwrites."""
     if k.kernel.fresh:
         k.change_blocks(partial(rewritten, drop_fill, context=CodeContext(k)))
 

@@ -85,6 +85,7 @@ def each_kernel(
             )
         return replace(program, kernels=tuple(kernels), parameters=tuple(parameters))
 
+    run.__doc__ = change.__doc__
     return run
 
 

@@ -72,7 +72,7 @@ Ordered = tuple[tuple[kc.Statement, ...], Accesses]
 
 
 def insert_barriers(k: KernelEditor) -> None:
-    """Put barriers between the parallel regions of a kernel, which end here."""
+    """Insert barriers between parallel regions that depend on each other."""
     body = k.kernel.body
     alone = k.kernel.group_size == (1,)
     if not contains_regions(body) and (alone or not _exchanges(k.kernel)):

@@ -53,7 +53,7 @@ SCALAR_CODE = (kc.Expression, kc.Declare, kc.Assign, kc.Branch, kc.Block, kc.Com
 
 
 def interchange_folds(k: KernelEditor) -> None:
-    """Apply the rule to all blocks of a kernel."""
+    """Fold the elements of rows in registers instead of rows in memory."""
     if k.kernel.fresh:
         k.change_blocks(partial(rewritten, interchange_fold, context=CodeContext(k)))
 

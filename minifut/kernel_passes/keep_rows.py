@@ -31,7 +31,7 @@ LONGEST = 16
 
 
 def keep_rows(k: KernelEditor) -> None:
-    """Apply the rule to the loops over points that threads have for themselves."""
+    """Keep short rows of results in private arrays while points compute them."""
     if not k.kernel.fresh:
         return
     context, arrays = CodeContext(k), list[kc.Statement]()

@@ -26,7 +26,7 @@ GATHERED = 32
 
 
 def keep_gathers_of_bytes_scalar(k: KernelEditor) -> None:
-    """Apply the rule to all innermost loops of a kernel."""
+    """Let the device's compiler make no vectors of loops that gather bytes."""
     k.change_loops(lambda loop: rewritten(keep_loop_scalar, loop, CodeContext(k)))
 
 

@@ -34,98 +34,28 @@ from minifut.kernel_passes.vectorise.point_loops import vectorise_points
 from minifut.passes.pipeline import Pass
 
 
-def _in_each_kernel(
-    name: str, change: Callable[[KernelEditor], None], summary: str
-) -> Pass:
-    return Pass(name, each_kernel(change), KERNEL_CODE, KERNEL_CODE, summary)
+def _in_each_kernel(name: str, change: Callable[[KernelEditor], None]) -> Pass:
+    return Pass(name, each_kernel(change), KERNEL_CODE, KERNEL_CODE)
 
 
-INSERT_BARRIERS = _in_each_kernel(
-    "insert-barriers",
-    insert_barriers,
-    "insert barriers between parallel regions that depend on each other",
-)
-DROP_FILLS = _in_each_kernel(
-    "drop-fills",
-    drop_fills,
-    "drop loops that fill what the next loop overwrites",
-)
-INTERCHANGE_FOLDS = _in_each_kernel(
-    "interchange-folds",
-    interchange_folds,
-    "fold the elements of rows in registers instead of rows in memory",
-)
-KEEP_ROWS = _in_each_kernel(
-    "keep-rows",
-    keep_rows,
-    "keep short rows of results in private arrays while points compute them",
-)
-SPLIT_LOOPS = _in_each_kernel(
-    "split-loops",
-    split_loops_inside,
-    "give each side of a branch on the position a loop of its own, within points",
-)
-SPLIT_WRAPPING = _in_each_kernel(
-    "split-wrapping",
-    split_wrapping_loops,
-    "give the points whose indices do not wrap around loops of their own",
-)
-VECTORISE = _in_each_kernel(
-    "vectorise",
-    vectorise_points,
-    "do several points of expensive loops at once, in explicit vectors",
-)
-IF_CONVERT = _in_each_kernel(
-    "if-convert",
-    convert_in_scalar_loops,
-    "select between short sides by conditions that cannot be predicted",
-)
-CONVERT_CHAINS = _in_each_kernel(
-    "convert-chains",
-    convert_chains,
-    "select by chains of tests of one integer in loops over points",
-)
-KEEP_SCALAR = _in_each_kernel(
-    "keep-scalar",
-    keep_gathers_of_bytes_scalar,
-    "let the device's compiler make no vectors of loops that gather bytes",
-)
-PREFETCH = _in_each_kernel(
-    "prefetch",
-    prefetch_streams,
-    "prefetch what loops with indirect accesses read one element after the other",
-)
-PREFETCH_BLOCKS = _in_each_kernel(
-    "prefetch-blocks",
-    prefetch_streaming_loops,
-    "prefetch what loops over long arrays read, some blocks ahead",
-)
-ROW_POINTERS = _in_each_kernel(
-    "row-pointers",
-    point_to_rows,
-    "give the rows that a register tile reads in place pointers of their own",
-)
-CONTRACT = _in_each_kernel(
-    "contract",
-    contract_multiply_adds,
-    "contract multiplications and additions where float arithmetic allows it",
-)
-UNROLL = _in_each_kernel(
-    "unroll",
-    unroll_full_blocks,
-    "unroll the steps of full blocks of register tiles",
-)
-HIDE_BEFORE_BARRIERS = _in_each_kernel(
-    "hide-before-barriers",
-    hide_before_barriers,
-    "hide from PoCL what values have before barriers",
-)
+INSERT_BARRIERS = _in_each_kernel("insert-barriers", insert_barriers)
+DROP_FILLS = _in_each_kernel("drop-fills", drop_fills)
+INTERCHANGE_FOLDS = _in_each_kernel("interchange-folds", interchange_folds)
+KEEP_ROWS = _in_each_kernel("keep-rows", keep_rows)
+SPLIT_LOOPS = _in_each_kernel("split-loops", split_loops_inside)
+SPLIT_WRAPPING = _in_each_kernel("split-wrapping", split_wrapping_loops)
+VECTORISE = _in_each_kernel("vectorise", vectorise_points)
+IF_CONVERT = _in_each_kernel("if-convert", convert_in_scalar_loops)
+CONVERT_CHAINS = _in_each_kernel("convert-chains", convert_chains)
+KEEP_SCALAR = _in_each_kernel("keep-scalar", keep_gathers_of_bytes_scalar)
+PREFETCH = _in_each_kernel("prefetch", prefetch_streams)
+PREFETCH_BLOCKS = _in_each_kernel("prefetch-blocks", prefetch_streaming_loops)
+ROW_POINTERS = _in_each_kernel("row-pointers", point_to_rows)
+CONTRACT = _in_each_kernel("contract", contract_multiply_adds)
+UNROLL = _in_each_kernel("unroll", unroll_full_blocks)
+HIDE_BEFORE_BARRIERS = _in_each_kernel("hide-before-barriers", hide_before_barriers)
 DEVICE_SCALARS = Pass(
-    "device-scalars",
-    keep_scalars_on_device,
-    KERNEL_CODE,
-    KERNEL_CODE,
-    "leave scalars on the device that only kernels need",
+    "device-scalars", keep_scalars_on_device, KERNEL_CODE, KERNEL_CODE
 )
 DEVICE_CONDITIONS = Pass(
     "device-conditions",

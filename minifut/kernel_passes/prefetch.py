@@ -43,7 +43,7 @@ MOST_STREAMS = 8
 
 
 def prefetch_streams(k: KernelEditor) -> None:
-    """Apply the rule to all innermost loops of a kernel."""
+    """Prefetch what loops with indirect accesses read one element after the other."""
     rewrite_scalar_loops(k, prefetch_unit_stride_loads)
 
 

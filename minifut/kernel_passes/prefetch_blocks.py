@@ -35,7 +35,7 @@ LINE = 64
 
 
 def prefetch_streaming_loops(k: KernelEditor) -> None:
-    """Apply the rule to all loops of a kernel."""
+    """Prefetch what loops over long arrays read, some blocks ahead."""
     k.change_loops(lambda loop: rewritten(prefetch_block, loop, CodeContext(k)))
 
 

@@ -31,7 +31,7 @@ from minifut.names import Name
 
 
 def point_to_rows(k: KernelEditor) -> None:
-    """Change all innermost loops of a kernel."""
+    """Give the rows that a register tile reads in place pointers of their own."""
     k.change_loops(lambda loop: _with_pointers(k, loop))
 
 

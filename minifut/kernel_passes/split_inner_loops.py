@@ -29,7 +29,7 @@ from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
 
 def split_loops_inside(k: KernelEditor) -> None:
-    """Apply the rules to innermost loops over points that are within others."""
+    """Give each side of a branch on the position a loop of its own, within points."""
     context = CodeContext(k)
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:

@@ -44,7 +44,7 @@ from minifut.rewrite.rule import Declined, rule
 
 
 def split_wrapping_loops(k: KernelEditor) -> None:
-    """Apply the rule to the outermost loops over points of a kernel."""
+    """Give the points whose indices do not wrap around loops of their own."""
     context = CodeContext(k)
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:

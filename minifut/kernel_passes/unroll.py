@@ -26,7 +26,7 @@ from minifut.names import Name
 
 
 def unroll_full_blocks(k: KernelEditor) -> None:
-    """Unroll all such loops of a kernel."""
+    """Unroll the steps of full blocks of register tiles."""
     if kc.Unrolled not in classes_in(k.kernel.body):
         return
     full = _full_sizes(k)

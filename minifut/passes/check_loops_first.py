@@ -56,7 +56,7 @@ ZERO, NO_SIZE = Constant(0, I64), Constant(2**63 - 1, I64)
 def check_loops_first(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program whose threads check such indices before their loops."""
+    """Check indices that grow by one at both ends of their loop."""
 
     def in_threads(statement: Stm, context: StatementContext) -> Outcome:
         return check_ends(statement, context) if context.levels else None

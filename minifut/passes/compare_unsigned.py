@@ -32,7 +32,7 @@ from minifut.rewrite.trace import Trace
 def compare_unsigned(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program whose kernels compare each index once."""
+    """Compare an index with both of its bounds at once."""
     checker = _Walk(names, scope_of(program), trace or Trace())
     return with_functions(program, tuple(map(checker.function, program.functions)))
 
@@ -64,9 +64,7 @@ def compare_index_once(statement: Stm, context: FactContext) -> Outcome:
         let low: bool = le_i64(0i64, i)
         let () = assert(low, ["outside"], [])
     """
-    exp = statement.exp
-    if not isinstance(exp, Assert):
-        return None
+    exp = statement.exp_of(Assert)
     facts, build = context.facts, context.builder(statement)
     parts = conjuncts(facts, exp.condition)
     left = list(parts)

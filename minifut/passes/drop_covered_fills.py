@@ -254,7 +254,7 @@ def _filled_unless(
 def drop_covered_fills(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without fills that maps overwrite."""
+    """Leave arrays unfilled of which a map writes all elements."""
     scope = scope_of(program)
     derivation = Derivation(trace or Trace())
     outer: dict[Name, Stm] = {}

@@ -30,13 +30,11 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.strategy import outermost, rewrite
 from minifut.rewrite.trace import Trace
 
-REFUSED = Declined("no row of a view with gaps is flattened and folded")
-
 
 def fold_rows_of_views(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with folds of flattened rows of views nested as the rows are."""
+    """Fold flattened rows of views without copying them."""
     return rewrite(program, outermost(fold_flattened_rows), names, trace)
 
 
@@ -118,9 +116,7 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
         [n][m][k]i32) => [m][n][k]i32)
         (1, 0, 2) => (0, 1, 2)
     """
-    exp = statement.exp
-    if not isinstance(exp, Screma):
-        return None
+    exp = statement.exp_of(Screma)
     for over in (_over_rows_of_views(exp, context), exp):
         if over is None:
             continue
@@ -134,7 +130,7 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
         before, nested = _with_nested_folds(over, views, set(), context)
         if nested is not over and (over is exp or not before):
             return (*before, replace(statement, exp=nested))
-    return REFUSED
+    return Declined("no row of a view with gaps is flattened and folded")
 
 
 def _over_rows_of_views(exp: Screma, context: StatementContext) -> Screma | None:

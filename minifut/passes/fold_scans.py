@@ -35,7 +35,7 @@ NamedSizes: TypeAlias = Mapping[Any, Size]
 def fold_scans(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with reductions in the place of such scans."""
+    """Reduce where nothing but the last element of a scan is read."""
     if not any(isinstance(node, Scan) for node in walk(program)):
         return program
     sizes = {

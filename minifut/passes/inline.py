@@ -46,7 +46,7 @@ FEW = 32
 
 
 def inline(program: Program, names: NameSource) -> Program:
-    """The program with calls replaced as the module says."""
+    """Put function bodies in the place of calls."""
     graph = call_graph(program)
     deep = recursive(graph)
     parallel = called_in_threads(program)

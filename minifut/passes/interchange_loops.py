@@ -49,14 +49,12 @@ from minifut.rewrite.trace import Trace
 MOST = 8
 """statements of a step that each point repeats"""
 NO_MAP = Declined("its steps are not one map over the elements of what it carries")
-NOT_POINTWISE = Declined("a point uses more than its own element of an array")
-NOT_SCALAR = Declined("what a point does is no scalar code, or has checks")
 
 
 def interchange_loops(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with maps of loops in place of such loops of maps."""
+    """Loop in each point of a map where a loop only maps over the same points."""
     if not contains(program, Loop):
         return program
     made = rewrite(program, until_fixpoint(top_down(move_loop_into_map)), names, trace)
@@ -120,7 +118,7 @@ def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
     inside = {exp.form.index, *(n for s in others for n in bound_names(s))}
     used |= free_names(screma.function)
     if arrays.keys() & used or inside & {*screma.arrays, *screma.width.names()}:
-        return NOT_POINTWISE
+        return Declined("a point uses more than its own element of an array")
     names = build.names
     own = {
         name: Param(names.like(name), row_type(p.type)) for name, p in arrays.items()
@@ -134,7 +132,7 @@ def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
             return inner
         ends = point.let_many(inner, [name.base for name in own])
     elif contains(loop, (Assert, *SOAC_EXPRESSIONS)):
-        return NOT_SCALAR
+        return Declined("what a point does is no scalar code, or has checks")
     else:
         found = point.let_many(loop, [p.name.base for p in loop.parameters])
         ends = tuple(

@@ -44,13 +44,11 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
-NO_ARRAY = Declined("no loop with as many rounds makes an array that it alone reads")
-
 
 def join_loops(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with loops of threads joined."""
+    """Fold what a loop of a thread scans in the same loop."""
     derivation = None if trace is None else Derivation(trace, declined=False)
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
@@ -160,7 +158,7 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
         joined = _one_loop(maker, statement, context)
         if joined is not None:
             return (joined,)
-    return NO_ARRAY
+    return Declined("no loop with as many rounds makes an array that it alone reads")
 
 
 def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | None:

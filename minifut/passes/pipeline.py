@@ -1,10 +1,9 @@
 """Passes, and how a list of them is run: run, verify, dump, time, step after step.
 
-A pass is a pure function with a declaration: its name, the levels that it reads and
-writes (a dialect of the core, or kernel code), and one line about it. A pipeline is a
-list of passes; a pass listed twice says why in the list. When a step fails, or when
-what it made does not verify, the error names the step and shows the program around the
-fault.
+A pass is a pure function with a declaration: its name, and the levels that it reads and
+writes (a dialect of the core, or kernel code). A pipeline is a list of passes; a pass
+listed twice says why in the list. When a step fails, or when what it made does not
+verify, the error names the step and shows the program around the fault.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from minifut.errors import InternalError, MinifutError
 from minifut.ir.node import immutable, mutable
 from minifut.names import NameSource
 from minifut.rewrite.explain import explain
+from minifut.rewrite.rule import first_paragraph
 from minifut.rewrite.trace import Trace
 
 PassFunction = Callable[..., Any]
@@ -40,14 +40,21 @@ class ProgramForm(Protocol):
 
 @immutable
 class Pass:
-    """`function` turns a program of `reads` into one of `writes`. That of a pass
-    with rules takes a third argument, `trace: Trace | None`, for what they do."""
+    """`function` turns a program of `reads` into one of `writes`, and has a line about
+    it as its documentation, unless one is `given`. That of a pass with rules takes a
+    third argument, `trace: Trace | None`, for what they do."""
 
     name: str
     function: PassFunction
     reads: ProgramForm
     writes: ProgramForm
-    summary: str
+    given: str = ""
+
+    @property
+    def summary(self) -> str:
+        """One line about it."""
+        line = first_paragraph(self.function)
+        return self.given or line[:1].lower() + line[1:].rstrip(".")
 
     @property
     def traced(self) -> bool:

@@ -50,153 +50,43 @@ from minifut.passes.unroll_short import unroll_short
 from minifut.suggestions import nearest
 
 
-def _on_soacs(name: str, function: PassFunction, summary: str) -> Pass:
-    return Pass(name, function, SOACS, SOACS, summary)
+def _on_soacs(name: str, function: PassFunction) -> Pass:
+    return Pass(name, function, SOACS, SOACS)
 
 
-def _on_kernels(name: str, function: PassFunction, summary: str) -> Pass:
+def _on_kernels(name: str, function: PassFunction, summary: str = "") -> Pass:
     return Pass(name, function, KERNELS, KERNELS, summary)
 
 
-DIFFERENTIATE = Pass(
-    "differentiate",
-    differentiate,
-    DIFFERENTIABLE,
-    SOACS,
-    "replace derivatives of functions by what computes them",
-)
-INLINE = _on_soacs(
-    "inline",
-    inline,
-    "put function bodies in the place of calls",
-)
-LOOP_OVER_RECURSION = _on_soacs(
-    "loop-over-recursion",
-    loop_over_recursion,
-    "turn SOACs that call recursive functions into loops of the host",
-)
-SIMPLIFY = _on_soacs(
-    "simplify",
-    simplify,
-    "fold, share, hoist and drop what is not needed",
-)
-REMOVE_CHECKS = _on_soacs(
-    "remove-checks",
-    remove_checks,
-    "drop checks, clamps and branches that the facts of their place decide",
-)
-FOLD_SCANS = _on_soacs(
-    "fold-scans",
-    fold_scans,
-    "reduce where nothing but the last element of a scan is read",
-)
-FUSE = _on_soacs("fuse", fuse, "make one SOAC of producers and consumers")
-INTERCHANGE_LOOPS = _on_soacs(
-    "interchange-loops",
-    interchange_loops,
-    "loop in each point of a map where a loop only maps over the same points",
-)
-UNROLL_SHORT = _on_soacs(
-    "unroll-short",
-    unroll_short,
-    "write out SOACs of few elements in functions of SOACs",
-)
-READ_THROUGH = _on_soacs(
-    "read-through",
-    read_through,
-    "read elements where they lie instead of arrays of the same in other places",
-)
+DIFFERENTIATE = Pass("differentiate", differentiate, DIFFERENTIABLE, SOACS)
+INLINE = _on_soacs("inline", inline)
+LOOP_OVER_RECURSION = _on_soacs("loop-over-recursion", loop_over_recursion)
+SIMPLIFY = _on_soacs("simplify", simplify)
+REMOVE_CHECKS = _on_soacs("remove-checks", remove_checks)
+FOLD_SCANS = _on_soacs("fold-scans", fold_scans)
+FUSE = _on_soacs("fuse", fuse)
+INTERCHANGE_LOOPS = _on_soacs("interchange-loops", interchange_loops)
+UNROLL_SHORT = _on_soacs("unroll-short", unroll_short)
+READ_THROUGH = _on_soacs("read-through", read_through)
 SIMPLIFY_KERNELS = _on_kernels(
-    "simplify-kernels",
-    simplify,
-    "simplify segmented operations",
+    "simplify-kernels", simplify, "simplify segmented operations"
 )
-SPLIT = _on_soacs(
-    "split",
-    split_index_sets,
-    "split maps that select by position into an interior and borders",
-)
-SPECULATE = _on_soacs(
-    "speculate",
-    speculate,
-    "compute both sides of short branches where all elements exist that these read",
-)
-ACCUMULATE = _on_soacs(
-    "accumulate",
-    accumulate,
-    "make maps, reductions and histograms of updates of accumulators",
-)
-FOLD_ROWS_OF_VIEWS = _on_soacs(
-    "fold-rows-of-views",
-    fold_rows_of_views,
-    "fold flattened rows of views without copying them",
-)
-FLATTEN = Pass(
-    "flatten",
-    flatten,
-    SOACS,
-    KERNELS,
-    "turn nests of SOACs into segmented operations",
-)
-FLATTEN_MODERATELY = Pass(
-    "flatten-moderately",
-    flatten_moderately,
-    SOACS,
-    KERNELS,
-    "flatten perfect nests only, without versions",
-)
-FLATTEN_FULLY = Pass(
-    "flatten-fully",
-    flatten_fully,
-    SOACS,
-    KERNELS,
-    "exploit all regular parallelism, without versions",
-)
-TILE = _on_kernels(
-    "tile",
-    tile,
-    "offer versions of kernels whose groups work on tiles",
-)
-DROP_COVERED_FILLS = _on_kernels(
-    "drop-covered-fills",
-    drop_covered_fills,
-    "leave arrays unfilled of which a map writes all elements",
-)
-PLACE_PARTS = _on_kernels(
-    "place-parts",
-    place_parts,
-    "write the parts of concatenations to where they are in them",
-)
-PLACE_RESULTS = _on_kernels(
-    "place-results",
-    place_results,
-    "update arrays within the versions whose results they take",
-)
-SEQUENTIALISE = _on_kernels(
-    "sequentialise",
-    sequentialise,
-    "turn SOACs in threads into loops",
-)
-JOIN_LOOPS = _on_kernels(
-    "join-loops",
-    join_loops,
-    "fold what a loop of a thread scans in the same loop",
-)
-SHORT_CIRCUIT = _on_kernels(
-    "short-circuit",
-    short_circuit,
-    "let loops write their results where updates would put them",
-)
-COMPARE_UNSIGNED = _on_kernels(
-    "compare-unsigned",
-    compare_unsigned,
-    "compare an index with both of its bounds at once",
-)
-CHECK_LOOPS_FIRST = _on_kernels(
-    "check-loops-first",
-    check_loops_first,
-    "check indices that grow by one at both ends of their loop",
-)
+SPLIT = _on_soacs("split", split_index_sets)
+SPECULATE = _on_soacs("speculate", speculate)
+ACCUMULATE = _on_soacs("accumulate", accumulate)
+FOLD_ROWS_OF_VIEWS = _on_soacs("fold-rows-of-views", fold_rows_of_views)
+FLATTEN = Pass("flatten", flatten, SOACS, KERNELS)
+FLATTEN_MODERATELY = Pass("flatten-moderately", flatten_moderately, SOACS, KERNELS)
+FLATTEN_FULLY = Pass("flatten-fully", flatten_fully, SOACS, KERNELS)
+TILE = _on_kernels("tile", tile)
+DROP_COVERED_FILLS = _on_kernels("drop-covered-fills", drop_covered_fills)
+PLACE_PARTS = _on_kernels("place-parts", place_parts)
+PLACE_RESULTS = _on_kernels("place-results", place_results)
+SEQUENTIALISE = _on_kernels("sequentialise", sequentialise)
+JOIN_LOOPS = _on_kernels("join-loops", join_loops)
+SHORT_CIRCUIT = _on_kernels("short-circuit", short_circuit)
+COMPARE_UNSIGNED = _on_kernels("compare-unsigned", compare_unsigned)
+CHECK_LOOPS_FIRST = _on_kernels("check-loops-first", check_loops_first)
 UNSWITCH_CPU = _on_kernels(
     "unswitch-cpu",
     unswitch_for_cpu,
@@ -207,21 +97,10 @@ UNSWITCH_GPU = _on_kernels(
     unswitch_for_gpu,
     "copy loops for the versions that a GPU's default parameters choose",
 )
-FUSE_SCANS = _on_kernels(
-    "fuse-scans",
-    fuse_scans,
-    "make scans and sums part of the maps that scatter by them",
-)
-TILE_STEPS = _on_kernels(
-    "tile-steps",
-    tile_steps,
-    "make several steps of stencils and of butterfly networks at once, in tiles and "
-    "blocks that stay in the caches",
-)
+FUSE_SCANS = _on_kernels("fuse-scans", fuse_scans)
+TILE_STEPS = _on_kernels("tile-steps", tile_steps)
 LAYOUT_CPU = _on_kernels(
-    "layout-cpu",
-    lay_out_for_cpu,
-    "lay arrays out as kernels of a CPU access them",
+    "layout-cpu", lay_out_for_cpu, "lay arrays out as kernels of a CPU access them"
 )
 LAYOUT_GPU = _on_kernels(
     "layout-gpu",

@@ -44,7 +44,7 @@ PRODUCERS = (SegMap, SegScan, If)
 def place_parts(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with updates in place of concatenations of what kernels make."""
+    """Write the parts of concatenations to where they are in them."""
     scope = scope_of(program)
 
     def placed(body: Body) -> Body:

@@ -161,7 +161,7 @@ def _computing(names: set[Name], statements: tuple[Stm, ...]) -> tuple[Stm, ...]
 def place_results(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with updates within the branches that they take results of."""
+    """Update arrays within the versions whose results they take."""
     roots: dict[Name, Roots] = {}
     for function in program.functions:
         if contains(function, Update):

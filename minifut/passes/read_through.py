@@ -42,8 +42,10 @@ NO_MOVE = Declined("the array is no move")
 def read_through(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without moves of which only elements are read. What reads one may be
-    a move itself."""
+    """Read elements where they lie instead of arrays of the same in other places.
+
+    What reads one may be a move itself.
+    """
     changed, before = _read_moves(program, names, trace), program
     while changed is not before:
         before = simplify(changed, names)

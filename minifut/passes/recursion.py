@@ -22,7 +22,7 @@ from minifut.passes.sequentialise import sequentialise_all
 
 
 def loop_over_recursion(program: Program, names: NameSource) -> Program:
-    """The program with calls that may recurse outside of SOACs."""
+    """Turn SOACs that call recursive functions into loops of the host."""
     graph = call_graph(program)
     deep = reaching(graph, recursive(graph))
     if not deep:

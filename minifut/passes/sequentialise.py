@@ -82,7 +82,7 @@ SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
 def sequentialise(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without SOACs inside segmented operations."""
+    """Turn SOACs in threads into loops."""
     derivation = None if trace is None else Derivation(trace, declined=False)
     sequential = _Sequentialiser(names, scope_of(program), derivation=derivation)
     inner = called_in_threads(program)

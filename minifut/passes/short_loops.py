@@ -53,7 +53,6 @@ LARGEST = 512
 LARGEST_FOR_TABLE = 128
 """the same where only constants are gained"""
 TOO_MANY = LARGEST + 1
-NO_ARRAY = Declined("no small array is passed on")
 NOT_KNOWN = Declined("an element is at a place that depends on data, or the rounds do")
 Constants: TypeAlias = dict[Name, Constant]
 
@@ -95,7 +94,7 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
         return None
     small = any(map(_is_small, exp.parameters))
     if not small and not _goes_over_table(exp, context):
-        return NO_ARRAY
+        return Declined("no small array is passed on")
     if _written_out(exp, {}, set()) > (LARGEST if small else LARGEST_FOR_TABLE):
         return NOT_KNOWN
     return (_marked(statement),)

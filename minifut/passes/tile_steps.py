@@ -137,8 +137,7 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
         let z: i64 = add_i64(x, y)
         => let z: i64 = add_i64(x, t)
     """
-    loop = statement.exp
-    assert isinstance(loop, Loop)
+    loop = statement.exp_of(Loop)
     stencil = _stencil_of(loop)
     if not isinstance(stencil, SegMap):
         return stencil
@@ -285,6 +284,7 @@ class _Walk(FactsWalk):
 def tile_steps(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with loops of stencils that make several steps at once."""
+    """Make several steps of stencils and of butterfly networks at once, in tiles and
+    blocks that stay in the caches."""
     steps = _Walk(names, scope_of(program), trace or Trace())
     return with_functions(program, tuple(map(steps.function, program.functions)))

@@ -84,14 +84,12 @@ QUOTIENTS = ("div", "mod", "quot", "rem")
 SMALL_DIVISOR, DIVISOR_OF_MULTIPLE = 4, 64
 """by which points divide their position, or a multiple of it"""
 NOT_SHORT = Declined("no input is a small literal, and it is no fold of few elements")
-NOT_SCALAR = Declined("its function has loops, checks or arrays, or it is a scan")
-TOO_LARGE = Declined("it would be too many statements")
 
 
 def unroll_short(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without such SOACs in functions of SOACs."""
+    """Write out SOACs of few elements in functions of SOACs."""
     known = {
         statement.pattern[0].name: statement
         for statement in nodes_of(Stm, program)
@@ -223,9 +221,9 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     inputs = [context.definition(array) for array in exp.arrays]
     functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
     if exp.scans or not all(map(is_scalar_function, functions)):
-        return NOT_SCALAR
+        return Declined("its function has loops, checks or arrays, or it is a scan")
     if width * sum(len(f.body.statements) for f in functions) > LARGEST:
-        return TOO_LARGE
+        return Declined("it would be too many statements")
     build = context.builder(statement)
 
     def elements(point: int) -> list[Atom]:

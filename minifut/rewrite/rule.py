@@ -130,7 +130,13 @@ class Rule:
     @property
     def summary(self) -> str:
         """The first paragraph of the docstring, as one line."""
-        return " ".join(self.documentation.strip().split("\n\n")[0].split())
+        return first_paragraph(self.function)
+
+
+def first_paragraph(function: Callable[..., Any]) -> str:
+    """Of what a function is documented by, as one line."""
+    documentation = function.__doc__ or ""
+    return " ".join(documentation.strip().split("\n\n")[0].split())
 
 
 RuleT = TypeVar("RuleT", bound=Rule)

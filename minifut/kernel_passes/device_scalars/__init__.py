@@ -36,8 +36,10 @@ from minifut.names import NameSource
 def keep_scalars_on_device(
     program: KernelProgram, names: NameSource, conditions: bool = False
 ) -> KernelProgram:
-    """The program whose kernels load the scalars that the host does not need, and with
-    `conditions` compute whether loops go on."""
+    """Leave scalars on the device that only kernels need.
+
+    With `conditions` kernels also compute whether loops go on.
+    """
     if conditions:
         program = with_copying_kernels(program, names)
     kernels = {kernel.name: kernel for kernel in program.kernels}

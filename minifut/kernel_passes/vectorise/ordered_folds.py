@@ -29,9 +29,7 @@ from minifut.kernel_passes.vectorise.folds import (
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
 from minifut.rewrite.rule import Declined, rule
 
-NO_JUMPS = Declined("scalar code has no jumps: independent accumulators are enough")
 CHOICE = kc.Branch | kc.Select
-APART = Declined("elements are apart in memory")
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)
@@ -86,9 +84,9 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
         contains(kc.Block(code.operator), CHOICE)
         and any(place.type.scalar.is_float for place in code.right)
     ):
-        return NO_JUMPS
+        return Declined("scalar code has no jumps: independent accumulators are enough")
     if not reads_whole_vectors(replace(most, body=tuple(if_convert(k, most.body)))):
-        return APART
+        return Declined("elements are apart in memory")
 
     def make(vectorised: VectorCode) -> None:
         rest = (fold.last - fold.first) % vectorised.width

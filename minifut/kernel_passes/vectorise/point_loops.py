@@ -56,7 +56,7 @@ LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
 def vectorise_points(k: KernelEditor) -> None:
-    """Vectorise the loops over points of a kernel."""
+    """Do several points of expensive loops at once, in explicit vectors."""
     found = [loop for loop in loops_of(k.statements) if isinstance(loop, kc.For)]
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)

@@ -54,7 +54,6 @@ from minifut.rewrite.rule import Declined, rule
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
 LONGEST = 80
 """nodes of statements in a body that is written several times"""
-NO_EXTENT = Declined("no loop has bounds that differ by known numbers")
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
@@ -97,7 +96,7 @@ def share_rounds(
     sharing = _Sharing(block, block.rounds, context.k)
     body = sharing.block(block.body.statements, False)
     if body is block.body.statements:
-        return NO_EXTENT
+        return Declined("no loop has bounds that differ by known numbers")
     context.assumed += sharing.assumed
     return (replace(block, body=kc.Block(body)),)
 

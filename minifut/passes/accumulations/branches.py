@@ -23,7 +23,6 @@ from minifut.names import Name
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_UPDATE = Declined("no branch is an update, or none, of one accumulator")
 OUTSIDE = i64(-1)
 
 
@@ -72,7 +71,7 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
         isinstance(node, Stm) and _after_branch(node, context)
         for node in walk(exp.function)
     ):
-        return NO_UPDATE
+        return Declined("no branch is an update, or none, of one accumulator")
     return (replace(statement, exp=replace(exp, function=after(exp.function))),)
 
 

@@ -22,7 +22,6 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 PARTS = 4
-NO_CONCAT = Declined("no input is joined of a few arrays")
 
 
 @rule(Hist)
@@ -50,7 +49,7 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
     joined = {array: _parts(context, array) for array in exp.arrays}
     sizes = next((_sizes(context, parts) for parts in joined.values() if parts), ())
     if not 1 < len(sizes) <= PARTS:
-        return NO_CONCAT
+        return Declined("no input is joined of a few arrays")
     build = context.builder(statement)
     destinations = [operator.destinations for operator in exp.operators]
     start = Size.constant(0)

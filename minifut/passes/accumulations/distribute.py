@@ -33,10 +33,7 @@ from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-ALL_DIFFER = Declined("every update differs with all levels around it")
 NO_WORK = Declined("the maps around its updates compute nothing that is worth storing")
-EFFECTS = Declined("it has checks or output")
-IRREGULAR = Declined("what would be stored has no regular shape")
 LARGE = Declined("what would be stored has more dimensions than all it reads and makes")
 
 Levels = frozenset[int]
@@ -154,9 +151,9 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp_of(WithAcc)
     if contains(exp.function, Assert | Trace):
-        return EFFECTS
+        return Declined("it has checks or output")
     if not _sums_up(exp.function.body, {}, 0):
-        return ALL_DIFFER
+        return Declined("every update differs with all levels around it")
     distribution = _Distribution(context)
     before, body = distribution.body(exp.function.body)
     if not distribution.stored:
@@ -164,7 +161,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     bound = {p.name for node in walk(exp.function) for p in _bound(node)}
     shapes = {n for p in distribution.stored for n in free_names(p.type)}
     if bound & shapes:
-        return IRREGULAR
+        return Declined("what would be stored has no regular shape")
     most = greatest_rank(statement, context.scope)
     if any(len(shape_of(p.type)) > most for s in before for p in s.pattern):
         return LARGE

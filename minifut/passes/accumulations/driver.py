@@ -63,7 +63,7 @@ SUMS = bottom_up(sum_after_loop, closed=(*SOAC_EXPRESSIONS, WithAcc))
 def accumulate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with fewer accumulators."""
+    """Make maps, reductions and histograms of updates of accumulators."""
     before = program
     for _ in range(ROUNDS):
         if not contains(program, WithAcc | Hist) and not _folds_arrays(program):

@@ -24,9 +24,6 @@ from minifut.passes.accumulations.nest import MapLevel, UpdateNest, nest_of
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_MAP = Declined("its updates are not those of one map, of elements or rows")
-NO_OPERATOR = Declined("its updates overwrite each other")
-
 
 @rule(WithAcc)
 def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
@@ -56,9 +53,9 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)
     if nest is None or not nest.levels or not _of_rows(nest, context):
-        return NO_MAP
+        return Declined("its updates are not those of one map, of elements or rows")
     if nest.item.operator is None:
-        return NO_OPERATOR
+        return Declined("its updates overwrite each other")
     build = context.builder(statement)
     rank = len(nest.indices) - len(nest.levels) + 1
     level, item = nest.levels[0], nest.item

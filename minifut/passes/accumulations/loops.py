@@ -24,8 +24,6 @@ from minifut.names import Name
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_LOOP = Declined("no loop carries just accumulators with operators")
-
 
 @rule(WithAcc)
 def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
@@ -65,7 +63,7 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
     }
     function = _Mapping(context, roots).node(exp.function)
     if function is exp.function:
-        return NO_LOOP
+        return Declined("no loop carries just accumulators with operators")
     return (replace(statement, exp=replace(exp, function=function)),)
 
 

@@ -29,12 +29,6 @@ from minifut.passes.simplify.hoisting import is_total
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_NEST = Declined("its body is no nest of maps around an update with an operator")
-ALL_DIFFER = Declined("the indices differ with every level")
-EXPENSIVE = Declined("what outer levels compute would be computed again")
-CHECKS = Declined("outer levels have checks, which may not move inwards")
-IRREGULAR = Declined("the width of a level depends on one that is summed up")
-
 
 @rule(WithAcc)
 def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
@@ -86,20 +80,20 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     assert isinstance(statement.exp, WithAcc)
     nest = nest_of(statement.exp)
     if nest is None or nest.item.operator is None or not nest.levels:
-        return NO_NEST
+        return Declined("its body is no nest of maps around an update with an operator")
     differs = nest.differs()
     nothing: frozenset[int] = frozenset()
     kept = nothing.union(*(differs.get(i, nothing) for i in _names(nest.indices)))
     if len(kept) == len(nest.levels):
-        return ALL_DIFFER
+        return Declined("the indices differ with every level")
     if not all(all_cheap(level.statements) for level in nest.levels[:-1]):
-        return EXPENSIVE
+        return Declined("what outer levels compute would be computed again")
     if nest.checks_outside:
-        return CHECKS
+        return Declined("outer levels have checks, which may not move inwards")
     for level in (nest.levels[number] for number in kept):
         needs = nothing.union(*(differs.get(n, nothing) for n in level.width.names()))
         if not needs <= kept:
-            return IRREGULAR
+            return Declined("the width of a level depends on one that is summed up")
     build = context.builder(statement)
     outer = sorted(kept)
     summed = [n for n in range(len(nest.levels)) if n not in kept]

@@ -53,8 +53,6 @@ from minifut.passes.differentiate.arithmetic import adder, plus
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-REFUSED = Declined("no product of a round and a tape is only summed")
-
 
 @rule(Loop)
 def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
@@ -107,7 +105,7 @@ def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
         return None
     terms = products_and_sums(terms_of(exp, exp.form, context))
     if not terms:
-        return REFUSED
+        return Declined("no product of a round and a tape is only summed")
     return _after(statement, exp, exp.form, terms, context)
 
 

@@ -24,8 +24,6 @@ from minifut.passes.flatten.interchange_operator import elementwise_operator
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_ROWS = Declined("no operator combines rows element by element")
-
 
 @rule(WithAcc)
 def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcome:
@@ -74,7 +72,7 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
         inputs = (*exp.inputs[:number], finer, *exp.inputs[number + 1 :])
         made = WithAcc(inputs, elements.node(exp.function))
         return (*build.statements, replace(statement, exp=made))
-    return NO_ROWS
+    return Declined("no operator combines rows element by element")
 
 
 def _finer(

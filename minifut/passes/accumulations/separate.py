@@ -25,10 +25,6 @@ from minifut.passes.simplify.driver import simplify_body
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-ONE_UPDATE = Declined("it does one update, or none")
-NO_OPERATOR = Declined("its updates overwrite each other")
-AGAIN = Declined("the pieces would do again what is more than scalar code")
-
 SWEEPS = 4
 WORK = (*SOAC_EXPRESSIONS, Loop, Apply, WithAcc, Assert, Trace)
 
@@ -80,9 +76,9 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
     ]
     others = len(exp.function.results) - len(exp.inputs)
     if len(updates) + bool(others) < 2 or not updates:
-        return ONE_UPDATE
+        return Declined("it does one update, or none")
     if any(exp.inputs[roots[_root(context, u)]].operator is None for u in updates):
-        return NO_OPERATOR
+        return Declined("its updates overwrite each other")
     build = context.builder(statement)
     current = [list(item.arrays) for item in exp.inputs]
     around = _around_updates(exp.function)
@@ -96,7 +92,7 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         current[number] = list(build.let_many(made, [a.base for a in item.arrays]))
     rest = _piece(context, exp, None, range(len(roots), len(exp.function.results)))
     if work + _work(rest, around) > _work(exp.function, around):
-        return AGAIN
+        return Declined("the pieces would do again what is more than scalar code")
     body = rename(rest.body, context.names)
     build.extend(body.statements)
     arrays = [array for own in current for array in own]

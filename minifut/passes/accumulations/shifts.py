@@ -31,8 +31,6 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 OTHER_INDICES = Declined("its indices are not those of its levels, shifted")
-CHECKS = Declined("it has checks, which may not depend on where values go")
-EXPENSIVE = Declined("what outer levels compute would be computed again")
 
 
 @immutable
@@ -95,9 +93,9 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
         return OTHER_INDICES
     statements = [s for level in nest.levels for s in level.statements]
     if any(contains(s, Assert | Trace) for s in statements):
-        return CHECKS
+        return Declined("it has checks, which may not depend on where values go")
     if not all(all_cheap(level.statements) for level in nest.levels[:-1]):
-        return EXPENSIVE
+        return Declined("what outer levels compute would be computed again")
     build = context.builder(statement)
     fresh = all_neutral(nest.item, context)
     gather = _Gather(nest, guard, tuple(found), fresh)

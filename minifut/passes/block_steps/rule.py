@@ -127,8 +127,7 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
         let x: i64 = p[j]
         => let x: i64 = p[i]
     """
-    loop = statement.exp
-    assert isinstance(loop, Loop)
+    loop = statement.exp_of(Loop)
     steps = find_steps(loop, context.facts)
     if not isinstance(steps, RepeatedMap):
         return steps

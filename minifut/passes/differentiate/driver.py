@@ -18,7 +18,7 @@ from minifut.rewrite.trace import Trace
 def differentiate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without derivatives."""
+    """Replace derivatives of functions by what computes them."""
     if not has_derivatives(program):
         return program
     from minifut.passes.differentiate.removal import remove_derivatives

@@ -48,8 +48,6 @@ from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
-
 
 @rule(label="G6", paper=SLIDES)
 def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answer:
@@ -82,7 +80,7 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
     inside = exp.function.body.statements
     views = inside and all(isinstance(s.exp, Rearrange | Reshape) for s in inside)
     if not views and not any_exploitable(inside, nest.bound | parameters):
-        return NOTHING_INSIDE
+        return Declined("nothing inside is parallel with one size at all points")
     index = context.fresh_index("i")
     outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
     distribute_body(context, outer, body, pattern)

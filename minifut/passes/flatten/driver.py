@@ -82,7 +82,7 @@ def flatten(
     trace: Trace | None = None,
     versions: str = INCREMENTAL,
 ) -> Program:
-    """The program with segmented operations in place of the host's SOACs."""
+    """Turn nests of SOACs into segmented operations."""
     derivation = None if trace is None else Derivation(trace)
     flattener = _Flattener(names, scope_of(program), VersionNames(versions), derivation)
     constants = flattener.statements(program.constants)
@@ -97,14 +97,14 @@ def flatten(
 def flatten_moderately(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """Only the parallelism of perfect nests; no versions."""
+    """Flatten perfect nests only, without versions."""
     return flatten(program, names, trace, MODERATE)
 
 
 def flatten_fully(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """All regular parallelism; no versions."""
+    """Exploit all regular parallelism, without versions."""
     return flatten(program, names, trace, FULL)
 
 

@@ -25,8 +25,6 @@ from minifut.passes.flatten.views import (
 )
 from minifut.rewrite.rule import EMITTED, Declined, Rule, rule
 
-SCALAR = Declined("it gives scalars")
-
 
 @rule(paper=FUTHARK)
 def distribute_elements(judgement: Judgement, context: NestContext) -> Answer:
@@ -59,7 +57,7 @@ def distribute_elements(judgement: Judgement, context: NestContext) -> Answer:
         return None
     (made,) = statement.pattern
     if not isinstance(made.type, ArrayType):
-        return SCALAR
+        return Declined("it gives scalars")
     if made.name not in nest.bound:
         nest = nest.then([statement])
         context.build.scope[made.name] = made.type

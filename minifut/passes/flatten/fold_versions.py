@@ -28,8 +28,6 @@ from minifut.passes.flatten.version_names import MODERATE, shape_of_body, weight
 from minifut.passes.flatten.versions import offers_of
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-DECIDED = Declined("an attribute selects the outer parallelism only")
-
 
 @rule(label="G for l + 1", paper=PPOPP)
 def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answer:
@@ -76,7 +74,7 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
         return SEQUENTIAL
     offers = offers_of(frozenset(statement.attributes), context.versions.kind)
     if not offers.inner or context.versions.kind == MODERATE:
-        return DECIDED
+        return Declined("an attribute selects the outer parallelism only")
     parameters = {parameter.name for parameter in exp.function.parameters}
     inside = exp.function.body.statements
     if not any_exploitable(inside, nest.bound | parameters):

@@ -29,9 +29,6 @@ from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 SEVERAL = Declined("it combines several things, or gives mapped results as well")
-NOT_ELEMENTWISE = Declined("the operator is no map over its parameters")
-WIDTH_VARIES = Declined("the operands have different sizes at different points")
-NO_ELEMENT = Declined("one element of an operand cannot be computed alone")
 
 
 @rule(label="irwim", paper=FUTHARK)
@@ -140,14 +137,14 @@ def _elementwise_nest(
         return SEVERAL
     elementwise = elementwise_operator(combine.operator)
     if elementwise is None:
-        return NOT_ELEMENTWISE
+        return Declined("the operator is no map over its parameters")
     operator, width = elementwise
     if nest.size_varies(width):
-        return WIDTH_VARIES
+        return Declined("the operands have different sizes at different points")
     index = context.fresh_index("k")
     function = _element_of(context, exp.function, width, index)
     if function is None:
-        return NO_ELEMENT
+        return Declined("one element of an operand cannot be computed alone")
     row = context.fresh_index("i")
     rows, point = nest.over(row, exp.width, exp.arrays, exp.function)
     rows = rows.then(filter(is_cheap, point.statements))

@@ -63,12 +63,7 @@ from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
-NOT_GRID = Declined("groups hold no groups")
-SIZES_VARY = Declined("sizes of arrays of the group differ between groups")
 SEQUENTIAL = Declined("it is sequential by its attribute")
-UPDATES = Declined("it updates accumulators, which lie in global memory")
-ACCUMULATES = Declined("its threads would share an accumulator of the group")
 
 VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
 MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
@@ -104,20 +99,20 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     if not isinstance(exp, Screma) or not exp.is_map:
         return None
     if context.level == THREAD:
-        return NOT_GRID
+        return Declined("groups hold no groups")
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     if updates_accumulators(exp):
-        return UPDATES
+        return Declined("it updates accumulators, which lie in global memory")
     if contains(exp.function, WithAcc):
-        return ACCUMULATES
+        return Declined("its threads would share an accumulator of the group")
     index = context.fresh_index("i")
     whole, body = nest.over(index, exp.width, exp.arrays, exp.function)
     if not any_exploitable(body.statements, whole.bound):
-        return NOTHING_INSIDE
+        return Declined("nothing inside is parallel with one size at all points")
     code = context.code(_inside(context, whole), body.statements)
     if _local_bytes(code, whole.bound) is None:
-        return SIZES_VARY
+        return Declined("sizes of arrays of the group differ between groups")
     group = returns((*whole.statements, *code), body.result)
     context.emit(pattern, SegMap(GROUP, whole.space, group, exp.function.results))
     return EMITTED

@@ -71,12 +71,6 @@ does half as many. Measured on sixteen programs, where both versions take equall
 at 1.3 to 6 times 2^18."""
 GUARDS = "the host runs the loop, its steps as kernels; else one thread does"
 
-INSIDE = Declined("it is inside of such a loop")
-LARGE = Declined("its body is large")
-IRREGULAR = Declined("a result has a size that the loop computes")
-UNKNOWN = Declined("the cost of a step depends on data")
-SCALARS = Declined("it is of scalars, and nothing in it is parallel")
-SHORT = Declined("it is of scalars, and short")
 SHORT_WORK = 128
 """statements of a loop of scalars that the host executes in the time of two launches"""
 ON_HOST = Declined("it prints, or updates accumulators")
@@ -137,9 +131,9 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         return None
     around = versions.in_loop
     if around is not None and _has_same_commands(around, loop):
-        return INSIDE
+        return Declined("it is inside of such a loop")
     if not is_regular({p.name for p in pattern}, pattern):
-        return IRREGULAR
+        return Declined("a result has a size that the loop computes")
     if any(isinstance(p.type, AccType) for p in pattern):
         return ON_HOST
     if contains(loop, Trace):
@@ -148,17 +142,17 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     is_scalar = step is None and is_of_scalars(loop.body)
     if is_scalar:
         if not versions.of_scalars:
-            return SCALARS
+            return Declined("it is of scalars, and nothing in it is parallel")
         if _is_short(statement):
-            return SHORT
+            return Declined("it is of scalars, and short")
         step = LoopStep(ONE, ONE)
     if step is None:
-        return UNKNOWN
+        return Declined("the cost of a step depends on data")
     cost = step.work // maximum(step.commands, ONE)
     if weight(statement) > (
         LARGEST if cost.as_constant is None else LARGEST_OF_KNOWN_COST
     ):
-        return LARGE
+        return Declined("its body is large")
     path = (*context.path, shape_of_body(loop.body.statements, "loop"))
     name = f"{versions.stem(path)}.{HOST}"
     chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)

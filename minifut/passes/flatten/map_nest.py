@@ -31,8 +31,6 @@ from minifut.rewrite.rule import EMITTED, Declined, rule
 KEEP_INNER_SEQUENTIAL = frozenset({"sequential", "sequential_inner"})
 
 FORBIDDEN = Declined("an attribute keeps what is inside sequential")
-IMPERFECT = Declined("the body is more than cheap statements and one SOAC")
-IRREGULAR = Declined("the inner width differs between points")
 
 
 @rule(label="G2", paper=SLIDES)
@@ -75,7 +73,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
     parts = split_perfect(body)
     if parts is None:
-        return IMPERFECT
+        return Declined("the body is more than cheap statements and one SOAC")
     before, inner, order = parts
     if "sequential" in inner.attributes:
         return FORBIDDEN
@@ -83,7 +81,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     assert isinstance(inner.exp, SOAC_EXPRESSIONS)
     width = inner.exp.width
     if outer.size_varies(width):
-        return IRREGULAR
+        return Declined("the inner width differs between points")
     if has_check(outer.statements):
         check_if_empty(context, outer, width)
     inner_pattern = tuple(pattern[position] for position in order)

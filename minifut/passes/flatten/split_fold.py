@@ -28,9 +28,7 @@ ONLY_INNER = "flattening(only_inner)"
 """of the map: with its body sequential, it would better be one with the fold again"""
 
 NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all points")
-IRREGULAR = Declined("what is folded has different shapes at different points")
 NOTHING_GAINED = Declined("no kernel would share out more than the outer points")
-MIXED = Declined("it scans and reduces at once")
 
 
 @rule(paper=PPOPP)
@@ -65,7 +63,7 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     if not exp.is_redomap and not exp.is_scanomap:
-        return MIXED
+        return Declined("it scans and reduces at once")
     function = exp.function
     parameters = {parameter.name for parameter in function.parameters}
     varying = nest.bound | parameters
@@ -79,7 +77,7 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     )
     inner = {p.name for s in function.body.statements for p in s.pattern}
     if not is_regular(varying | inner, made):
-        return IRREGULAR
+        return Declined("what is folded has different shapes at different points")
     build.scope.update((p.name, p.type) for p in made)
     own = tuple(replace(p, name=build.names.like(p.name)) for p in statement.pattern)
     build.scope.update((p.name, p.type) for p in own)

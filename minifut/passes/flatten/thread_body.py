@@ -20,8 +20,6 @@ from minifut.passes.flatten.inner_fold import SEQUENTIAL
 from minifut.passes.flatten.judgement import SLIDES, Answer, leave
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
-NO_SOAC = Declined("a statement of the host needs no thread")
-
 
 @rule(label="G1", paper=SLIDES)
 def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
@@ -81,6 +79,6 @@ def run_in_one_thread(judgement: Judgement, context: NestContext) -> Answer:
     """
     nest, statement, _ = judgement
     if not nest.depth and not isinstance(statement.exp, (*SOAC_EXPRESSIONS, UpdateAcc)):
-        return NO_SOAC
+        return Declined("a statement of the host needs no thread")
     leave(judgement, context)
     return EMITTED

@@ -33,7 +33,7 @@ from minifut.rewrite.trace import Trace
 
 
 def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
-    """The program with SOACs fused in all bodies."""
+    """Make one SOAC of producers and consumers."""
     fusing = Fusing(names, scope_of(program), trace or Trace())
     constants = _Fuser(fusing, program.constants, ()).run()
     functions = tuple(

@@ -26,10 +26,8 @@ from minifut.passes.simplify.dead_code import has_effects
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, Rule, rule
 
-NEEDED = Declined("the array is needed elsewhere as it is")
 
-
-@rule(paper=PAPER)
+@rule(Rearrange, paper=PAPER)
 def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""A nest of maps in another order, over inputs with their dimensions rearranged.
 
@@ -47,9 +45,7 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
         like before, with
         map(m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)}) => replicate([m], 1i32)
     """
-    exp = statement.exp
-    if not isinstance(exp, Rearrange):
-        return None
+    exp = statement.exp_of(Rearrange)
     producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
@@ -74,7 +70,7 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
     return _nested(build, statement, MapNest(sizes, tuple(inputs), nest.body))
 
 
-@rule(paper=PAPER)
+@rule(Reshape, paper=PAPER)
 def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Two dimensions of maps become one over flattened inputs.
 
@@ -112,9 +108,7 @@ def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome
         let zs: [n * m]i32 = reshape([n * m], pss)
         return zs
     """
-    exp = statement.exp
-    if not isinstance(exp, Reshape):
-        return None
+    exp = statement.exp_of(Reshape)
     producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
         return producer
@@ -276,7 +270,7 @@ def _alone(array: Any, context: StatementContext) -> Stm | Declined | None:
     if producer is None or not isinstance(producer.exp, Screma):
         return None
     if array in context.needed:
-        return NEEDED
+        return Declined("the array is needed elsewhere as it is")
     if not producer.exp.is_map or len(producer.pattern) != 1:
         return Declined("the array is not all that its producer makes")
     return producer

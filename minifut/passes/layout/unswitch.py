@@ -45,8 +45,6 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.strategy import outermost, rewrite
 from minifut.rewrite.trace import Trace
 
-NOTHING_DECIDED = Declined("no default parameters decide on layouts in the loop")
-
 
 def unswitch(
     kind: str, program: Program, names: NameSource, trace: Trace | None = None
@@ -134,7 +132,7 @@ def unswitched(
     decisions.visit(loop.body)
     found = decisions.found
     if not found:
-        return NOTHING_DECIDED
+        return Declined("no default parameters decide on layouts in the loop")
     build = Builder(context.names, context.scope, statement.location)
     fresh = {name: context.names.like(name) for name in decisions.needed}
     for needed in decisions.needed.values():

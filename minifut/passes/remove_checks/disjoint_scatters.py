@@ -64,9 +64,7 @@ def join_disjoint_scatters(statement: Stm, context: FactContext) -> Outcome:
         like before, with
         (twice, 1i64) => (twice, 0i64)
     """
-    second = statement.exp
-    if not isinstance(second, Scatter):
-        return None
+    second = statement.exp_of(Scatter)
     facts = context.facts
     made = [facts.definitions.get(d.array) for d in second.destinations]
     first = made[0][0] if made[0] else None

@@ -64,7 +64,7 @@ NO_RULES: Mapping[type, tuple[Rule, ...]] = {}
 def remove_checks(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program without what the facts of its place make superfluous."""
+    """Drop checks, clamps and branches that the facts of their place decide."""
     walk = FactsWalk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))

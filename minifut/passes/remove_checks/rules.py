@@ -121,9 +121,7 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let natural: bool = le_i64(0i64, i)
         let () = assert(natural, ["negative"], [])
     """
-    exp = statement.exp
-    if not isinstance(exp, Assert):
-        return None
+    exp = statement.exp_of(Assert)
     proof: list[Proof] = []
     parts = conjuncts(context.facts, exp.condition)
     left: list[Atom | ScalarOp] = []

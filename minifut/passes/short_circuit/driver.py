@@ -41,7 +41,7 @@ from minifut.rewrite.trace import Trace
 def short_circuit(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program whose loops write results where updates would put them."""
+    """Let loops write their results where updates would put them."""
     places = _Walk(names, scope_of(program), trace or Trace())
     called = called_functions(program)
     functions = tuple(places.in_place(f, called) for f in program.functions)

@@ -31,8 +31,6 @@ from minifut.names import Name
 from minifut.passes.short_circuit.rules import PlaceContext, update_within_loop
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-AS_LARGE = Declined("it is as large as the array")
-
 
 @rule(Index)
 def copy_view(statement: Stm, context: PlaceContext) -> Outcome:
@@ -54,7 +52,7 @@ def copy_view(statement: Stm, context: PlaceContext) -> Outcome:
     if not isinstance(exp, Index) or bound.name not in context.blocking:
         return None
     if shape_of(bound.type) == shape_of(context.scope[exp.array]):
-        return AS_LARGE
+        return Declined("it is as large as the array")
     build = Builder(context.names, context.scope, statement.location)
     view = build.let(exp, bound.name.base)
     order = tuple(range(len(shape_of(bound.type))))
@@ -97,9 +95,7 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
         like before, with
         a[0i64, j] => a[j, j]
     """
-    loop = statement.exp
-    if not isinstance(loop, Loop):
-        return None
+    loop = statement.exp_of(Loop)
     read = free_names(loop.body) & context.overwritable
     outcome: Outcome = None
     for position, parameter in enumerate(loop.parameters):

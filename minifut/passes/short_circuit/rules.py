@@ -33,7 +33,6 @@ T = TypeVar("T")
 NEEDED = Declined("the result, or the array as it was, is needed elsewhere")
 OTHER_FORM = Declined("the loop does not write one row after the other")
 VIEW = Declined("a row of it is a view of another array")
-STRIDE = Declined("the slice has a stride")
 READS = Declined("an iteration reads what another one would have written")
 
 
@@ -91,7 +90,7 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
     if not isinstance(producer.exp.form, ForLoop):
         return None
     if any(isinstance(e, DimSlice) and e.stride != i64(1) for e in exp.slice):
-        return STRIDE
+        return Declined("the slice has a stride")
     if not context.needed.isdisjoint((value, array)):
         return NEEDED
     loop = _reading(producer.exp, array, context)

@@ -120,8 +120,11 @@ RULES: dict[type, tuple[Rule, ...]] = {
 def simplify(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program after as many rounds as change something (at most `ROUNDS`). What a
-    round leaves as it is, later ones leave out, unless the constants change."""
+    """Fold, share, hoist and drop what is not needed.
+
+    In as many rounds as change something (at most `ROUNDS`). What a round leaves as it
+    is, later ones leave out, unless the constants change.
+    """
     scope = scope_of(program)
     derivation = None if trace is None else Derivation(trace, declined=False)
     changing = {function.name for function in program.functions}

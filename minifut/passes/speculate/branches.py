@@ -50,9 +50,7 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
         given (c: bool, a: i32, b: i32)
         let y: i32 = if c then {a} else {b}
     """
-    exp = statement.exp
-    if not isinstance(exp, If):
-        return None
+    exp = statement.exp_of(If)
     sides = (exp.then, exp.otherwise)
     reason = reason_to_jump(exp)
     if reason is not None:

@@ -29,7 +29,7 @@ LARGEST = 400
 def speculate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with both sides of such branches computed."""
+    """Compute both sides of short branches where all elements exist that these read."""
     if not any(is_short_branch(n) or folded_side(n) for n in walk(program)):
         return program
     sweep = _Walk(names, scope_of(program), trace or Trace())

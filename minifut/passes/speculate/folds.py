@@ -55,9 +55,7 @@ def fold_before_branch(statement: Stm, context: FactContext) -> Outcome:
         given (c: bool, a: i32, b: i32)
         let y: i32 = if c then {a} else {b}
     """
-    exp = statement.exp
-    if not isinstance(exp, If):
-        return None
+    exp = statement.exp_of(If)
     side = folded_side(exp)
     if side is None:
         return Declined("not one side has a fold of scalars, and little before it")

@@ -18,7 +18,7 @@ from minifut.rewrite.trace import Trace
 def split_index_sets(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
-    """The program with maps split into pieces of which each does one thing."""
+    """Split maps that select by position into an interior and borders."""
     walk = _Walk(names, scope_of(program), trace or Trace())
     functions = tuple(map(walk.function, program.functions))
     if not walk.changed:

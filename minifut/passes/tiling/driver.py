@@ -48,7 +48,7 @@ MOST_REDOMAPS = 4
 
 
 def tile(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
-    """The program with tiled versions of the kernels that gain from them."""
+    """Offer versions of kernels whose groups work on tiles."""
     tiler = _Tiler(names, scope_of(program), trace or Trace())
     constants = tiler.node(program.constants)
     functions = tuple(tiler.function(function) for function in program.functions)

@@ -25,7 +25,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(label="Step 5a", paper=PAPER)
+@rule(Screma, label="Step 5a", paper=PAPER)
 def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     r"""Turn a reduction inside a thread into a loop.
 
@@ -45,9 +45,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
         given (m: i64, xs: [m]f32)
         let ys: [m]f32 = map(m, (xs), \(x: f32) -> (f32) {mul_f32(x, x)})
     """
-    exp = statement.exp
-    if not isinstance(exp, Screma):
-        return None
+    exp = statement.exp_of(Screma)
     if not exp.is_redomap:
         return Declined("it is no reduction alone")
     build = Builder(context.names, context.scope, statement.location)
