@@ -21,10 +21,11 @@ from minifut.ir.core import Exp, Index, Param, Program, Rearrange, Reshape, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import array_type, scope_of
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import free_names, used_names
+from minifut.ir.traverse import used_names
 from minifut.ir.types import ArrayType, array_of, row_type
 from minifut.names import Name, NameSource
 from minifut.passes.fold_by_rows import nest_fold, rows_have_gaps
+from minifut.passes.simplify.soacs import views_of_inputs
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.strategy import outermost, rewrite
@@ -209,51 +210,26 @@ def _over_flattened_views(
 ) -> tuple[list[Stm], Screma]:
     """The SOAC over the flattened views where it needs their flattened rows."""
     body = exp.function.body
-    bound = {p.name for p in exp.function.parameters}
-    bound.update(p.name for statement in body.statements for p in statement.pattern)
-    arrays = dict(
-        zip((p.name for p in exp.function.parameters), exp.arrays, strict=True)
-    )
-    used = used_names(body)
-    flattened: list[Stm] = []
-    rows: list[Param] = []
-    kept: list[Stm] = []
-    for statement in body.statements:
-        view, (row, *_) = statement.exp, (*statement.pattern, None)
-        if (
-            row is None
-            or not isinstance(view, Reshape)
-            or view.array not in apart
-            or view.array not in arrays
-            or not bound.isdisjoint(free_names(view) - {view.array})
-            or row.name not in used
-        ):
-            kept.append(statement)
-            continue
-        whole = context.names.like(row.name)
-        type_ = array_of(row.type, (exp.width,))
-        context.scope[whole] = type_
-        shape = (exp.width, *view.shape)
-        flattened.append(
-            replace(
-                statement,
-                pattern=(Param(whole, type_),),
-                exp=Reshape(shape, arrays[view.array]),
-            )
-        )
-        rows.append(row)
-    if not flattened:
+    views, used = views_of_inputs(exp), used_names(body)
+    rows = [
+        s
+        for s in body.statements
+        if isinstance(s.exp, Reshape)
+        and s.exp.array in apart
+        and s.pattern[0].name in views.keys() & used
+    ]
+    if not rows:
         return [], exp
-    body = replace(body, statements=tuple(kept))
+    body = replace(body, statements=tuple(s for s in body.statements if s not in rows))
     used = used_names(body)
-    inputs = {
-        parameter: array
-        for parameter, array in zip(exp.function.parameters, exp.arrays, strict=True)
-        if parameter.name in used
-    }
-    inputs |= {
-        row: statement.pattern[0].name
-        for row, statement in zip(rows, flattened, strict=True)
-    }
+    pairs = zip(exp.function.parameters, exp.arrays, strict=True)
+    inputs = {parameter: array for parameter, array in pairs if parameter.name in used}
+    flattened: list[Stm] = []
+    for statement in rows:
+        (row,) = statement.pattern
+        whole = Param(context.names.like(row.name), array_of(row.type, (exp.width,)))
+        context.scope[whole.name] = whole.type
+        flattened.append(replace(statement, pattern=(whole,), exp=views[row.name]))
+        inputs[row] = whole.name
     function = replace(exp.function, parameters=tuple(inputs), body=body)
     return flattened, replace(exp, arrays=tuple(inputs.values()), function=function)

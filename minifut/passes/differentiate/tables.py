@@ -37,7 +37,6 @@ from minifut.passes.differentiate.reverse.hist_special import (
 from minifut.passes.differentiate.reverse.linear import vjp_iota, vjp_linear
 from minifut.passes.differentiate.reverse.loop import (
     vjp_loop,
-    vjp_loop_of_varying_sizes,
 )
 from minifut.passes.differentiate.reverse.loop_forms import (
     vjp_bounded_while,
@@ -78,7 +77,6 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
         vjp_while,
         vjp_stripmine,
         vjp_loop,
-        vjp_loop_of_varying_sizes,
     ),
     core.Apply: (vjp_call,),
     derivatives.CustomVjp: (vjp_custom,),

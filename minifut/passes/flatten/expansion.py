@@ -15,7 +15,6 @@ from minifut.ir.kernels import SegMap
 from minifut.ir.types import AccType, ArrayType, element_of, shape_of
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import whole_array
-from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.views import (
     distribute_rearrange,
@@ -23,54 +22,13 @@ from minifut.passes.flatten.views import (
     distribute_reshape,
     distribute_slice,
 )
-from minifut.rewrite.rule import EMITTED, Declined, Rule, rule
-
-
-@rule(paper=FUTHARK)
-def distribute_elements(judgement: Judgement, context: NestContext) -> Answer:
-    r"""Expand an array that need not be stored to one point for each of its elements.
-
-    before:
-        given (n: i64, m: i64, ks: [n]i64)
-        let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
-          let k: i64 = ks[i]
-          let is: [m]i64 = iota i64 (m, k, 2i64)
-          return returns is
-        }
-    after:
-        let rs: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {
-          let k: i64 = ks[i]
-          let is: [m]i64 = iota i64 (m, k, 2i64)
-          let x: i64 = is[j]
-          return returns x
-        }
-    declines: it gives scalars
-        given (n: i64, ks: [n]i64)
-        let rs: [n]i64 = segmap grid (i < n) -> (i64) {
-          let k: i64 = ks[i]
-          let l: i64 = add_i64(k, 1i64)
-          return returns l
-        }
-    """
-    nest, statement, pattern = judgement
-    if len(statement.pattern) != 1:
-        return None
-    (made,) = statement.pattern
-    if not isinstance(made.type, ArrayType):
-        return Declined("it gives scalars")
-    if made.name not in nest.bound:
-        nest = nest.then([statement])
-        context.build.scope[made.name] = made.type
-    copy_elements(context, nest, made.name, pattern[0])
-    return EMITTED
-
+from minifut.rewrite.rule import Rule
 
 VIEWS: tuple[Rule, ...] = (
     distribute_rearrange,
     distribute_reshape,
     distribute_slice,
     distribute_replicate,
-    distribute_elements,
 )
 
 

@@ -42,36 +42,6 @@ def take_known_branch(statement: Stm, context: StatementContext) -> Outcome:
     return with_values(statement, body.statements, body.result)
 
 
-MERGE_EQUAL_BRANCHES_REFUSED = Declined("the branches differ")
-
-
-@rule(core.If)
-def merge_equal_branches(statement: Stm, context: StatementContext) -> Outcome:
-    """Branches that compute nothing and give the same, or just the condition.
-
-    before:
-        given (c: bool, x: i32)
-        let z: i32 = if c then {x} else {x}
-    after:
-        let z: i32 = x
-    declines: the branches differ
-        given (c: bool, x: i32, y: i32)
-        let z: i32 = if c then {x} else {y}
-    """
-    exp = statement.exp_of(If)
-    if exp.then.statements or exp.otherwise.statements:
-        return MERGE_EQUAL_BRANCHES_REFUSED
-    atoms: list[Atom] = []
-    for then, otherwise in zip(exp.then.result, exp.otherwise.result, strict=True):
-        if then == otherwise:
-            atoms.append(then)
-        elif _is_bool(then, True) and _is_bool(otherwise, False):
-            atoms.append(exp.condition)
-        else:
-            return MERGE_EQUAL_BRANCHES_REFUSED
-    return with_values(statement, (), tuple(atoms))
-
-
 def _is_bool(atom: Atom, truth: bool) -> bool:
     return isinstance(atom, Constant) and atom.value is truth
 
@@ -97,6 +67,11 @@ def select_truth_by_logic(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let n: bool = not_bool(c)
         let y: bool = or_bool(n, x)
+    before:
+        given (c: bool)
+        let y: bool = if c then {true} else {false}
+    after:
+        let y: bool = and_bool(c, true)
     declines: it is no choice between a truth value and a constant
         given (c: bool, x: bool, z: bool)
         let y: bool = if c then {x} else {z}

@@ -45,7 +45,6 @@ from minifut.passes.simplify.accumulators import (
 from minifut.passes.simplify.branches import (
     drop_common_results,
     drop_true_check,
-    merge_equal_branches,
     select_truth_by_logic,
     take_known_branch,
     take_known_case,
@@ -93,7 +92,6 @@ RULES: dict[type, tuple[Rule, ...]] = {
     core.SizeExp: (read_size,),
     core.If: (
         take_known_branch,
-        merge_equal_branches,
         select_truth_by_logic,
         drop_common_results,
     ),

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from minifut.ir.core import (
     Atom,
+    Body,
     Constant,
     Copy,
     Exp,
@@ -118,12 +119,8 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     pattern = statement.pattern
     function = exp.function
     inputs = dict(zip((p.name for p in function.parameters), exp.arrays, strict=True))
-    bound = set(inputs)
-    reshaped: dict[Name, Reshape] = {}
-    for inner in function.body.statements:
-        bound.update(p.name for p in inner.pattern)
-        if isinstance(inner.exp, Reshape) and inner.exp.array in inputs:
-            reshaped[inner.pattern[0].name] = inner.exp
+    bound = {*inputs, *bound_by(function.body)}
+    views = views_of_inputs(exp)
     combined = operand_count(exp.folds)
     known: dict[int, Exp] = {}
     computed: dict[Atom, int] = {}
@@ -135,9 +132,8 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
             known[position] = Replicate((exp.width,), atom)
         elif atom in computed:
             again[position] = Copy(pattern[computed[atom]].name)
-        elif atom in reshaped and _is_regular(reshaped[atom], bound):
-            view = reshaped[atom]
-            known[position] = Reshape((exp.width, *view.shape), inputs[view.array])
+        elif atom in views:
+            known[position] = views[atom]
         else:
             computed[atom] = position
     if not known and not again:
@@ -160,9 +156,24 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(statements)
 
 
-def _is_regular(view: Reshape, bound: set[Name]) -> bool:
-    """Whether the sizes are none of these."""
-    return bound.isdisjoint(free_names(view) - {view.array})
+def bound_by(body: Body) -> set[Name]:
+    """What the statements of a body bind."""
+    return {p.name for statement in body.statements for p in statement.pattern}
+
+
+def views_of_inputs(exp: Screma) -> dict[Atom, Reshape]:
+    """The inputs in other shapes, by the names of their rows in these, where all rows
+    have the same shape."""
+    names = [parameter.name for parameter in exp.function.parameters]
+    inputs = dict(zip(names, exp.arrays, strict=True))
+    bound = {*inputs, *bound_by(exp.function.body)}
+    return {
+        s.pattern[0].name: Reshape((exp.width, *s.exp.shape), inputs[s.exp.array])
+        for s in exp.function.body.statements
+        if isinstance(s.exp, Reshape)
+        and s.exp.array in inputs
+        and bound.isdisjoint(free_names(s.exp) - {s.exp.array})
+    }
 
 
 def _only(exp: Screma, kept: list[int]) -> Screma:

@@ -58,20 +58,25 @@ def test_every_rule_names_its_source() -> None:
 
 @pytest.mark.parametrize("name", sorted(ALL.keys() - CALLS))
 def test_the_docstring_of_a_rule_holds(name: str) -> None:
-    (_, before), (_, after) = blocks_of(ALL[name].documentation)
+    texts = [text for _, text in blocks_of(ALL[name].documentation)]
+    for before, after in zip(texts[::2], texts[1::2], strict=True):
+        check_example(ALL[name], before, after)
+
+
+def check_example(rule: Rule, before: str, after: str) -> None:
     given, statements, returned = read_block(before)
     example = Statements(given, statements, returned=returned)
     _, wanted, results = read_block(after)
     replaced = None
     if not isinstance(statements[-1].exp, (Jvp, Vjp)):
-        replaced = rewritten(ALL[name], example)
+        replaced = rewritten(rule, example)
         if replaced is not None:
             assert alpha_equal(replaced, Body(wanted, example.results)), show(replaced)
-        example = differentiated(example, ALL[name])
+        example = differentiated(example, rule)
     program = program_of(example, Body(example.before, example.results))
     trace = Trace()
     found = remove_derivatives(program, names_after(program), trace)
-    assert name in trace.fired()
+    assert rule.name in trace.fired()
     (function,) = found.functions
     if replaced is None:
         whole = Body(wanted, results or ())

@@ -38,8 +38,9 @@ kept of it"""
 
 
 @rule(paper="SC 2022, section 4.2")
-def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    r"""The parameters of each round go on a tape.
+def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed:
+    r"""The parameters of each round go on a tape; the elements of all rounds are behind
+    each other where sizes change.
 
     before:
         given (n: i64, x: f64)
@@ -62,18 +63,6 @@ def vjp_loop(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           return mul_f64(x_3, add)
         }
         return x_1, adj
-    """
-    exp = statement.exp
-    assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
-    if varying_parameters(exp):
-        return None
-    return _on_tapes(statement, exp, sweep)
-
-
-@rule(paper="SC 2022")
-def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""Sizes that change: the elements of all rounds are behind each other on a tape.
-
     before:
         given (k: i64, n: i64, xs: [k]f64)
         let (m: i64, r: [m]f64) = loop (p: i64 = k, b: [p]f64 = xs) for i: i64 < n do {
@@ -138,14 +127,7 @@ def vjp_loop_of_varying_sizes(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let sum_1: [k]f64 = map(k, (adj_1, adj_8), add_f64)
         return s, sum_1
     """
-    exp = statement.exp
-    assert isinstance(exp, Loop) and isinstance(exp.form, ForLoop)
-    return _on_tapes(statement, exp, sweep)
-
-
-def _on_tapes(statement: Stm, exp: Loop, sweep: ReverseSweep) -> Reversed:
-    """The loop with a tape for each parameter and for what its body keeps, and the loop
-    that reads them."""
+    exp = statement.exp_of(Loop)
     assert isinstance(exp.form, ForLoop)
     build, form = sweep.builder(statement), exp.form
     count = length_of(build, form)
