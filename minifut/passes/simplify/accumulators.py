@@ -18,8 +18,6 @@ from minifut.ir.types import AccType
 from minifut.rewrite.context import StatementContext, with_expression, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-ALL_UPDATED = Declined("all accumulators are updated")
-
 
 @rule(WithAcc)
 def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Outcome:
@@ -53,7 +51,7 @@ def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Ou
     roots = [parameter.name for parameter in function.parameters]
     touched = [n for n in range(count) if body.result[n] != roots[n]]
     if len(touched) == count:
-        return ALL_UPDATED
+        return Declined("all accumulators are updated")
     arrays = [array for item in exp.inputs for array in item.arrays]
     if not touched:
         given = (*arrays, *body.result[count:])
@@ -75,9 +73,6 @@ def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Ou
     made = WithAcc(tuple(exp.inputs[n] for n in touched), fewer)
     rest = replace(statement, pattern=bound, exp=made)
     return with_values(statement, (rest,), tuple(atoms))
-
-
-NONE_NEUTRAL = Declined("no update leaves things as they are")
 
 
 @rule(WithAcc)
@@ -117,11 +112,8 @@ def drop_neutral_updates(statement: Stm, context: StatementContext) -> Outcome:
 
     function = change(exp.function) if neutral else exp.function
     if function is exp.function:
-        return NONE_NEUTRAL
+        return Declined("no update leaves things as they are")
     return with_expression(statement, replace(exp, function=function))
-
-
-NOTHING_FIRST = Declined("what comes first needs an accumulator")
 
 
 @rule(WithAcc)
@@ -155,7 +147,7 @@ def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
             break
         first += 1
     if not first:
-        return NOTHING_FIRST
+        return Declined("what comes first needs an accumulator")
     rest = replace(body, statements=body.statements[first:])
     function = replace(exp.function, body=rest)
     after = replace(statement, exp=replace(exp, function=function))

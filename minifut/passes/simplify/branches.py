@@ -19,8 +19,6 @@ from minifut.rewrite.context import (
 )
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-TAKE_KNOWN_BRANCH_REFUSED = Declined("the condition is not known")
-
 
 @rule(core.If)
 def take_known_branch(statement: Stm, context: StatementContext) -> Outcome:
@@ -37,7 +35,7 @@ def take_known_branch(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp_of(If)
     if not isinstance(exp.condition, Constant):
-        return TAKE_KNOWN_BRANCH_REFUSED
+        return Declined("the condition is not known")
     body = exp.then if exp.condition.value else exp.otherwise
     return with_values(statement, body.statements, body.result)
 
@@ -96,9 +94,6 @@ def select_truth_by_logic(statement: Stm, context: StatementContext) -> Outcome:
     return SELECT_TRUTH_REFUSED
 
 
-DROP_COMMON_RESULTS_REFUSED = Declined("no result is the same in both branches")
-
-
 @rule(core.If)
 def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
     """Results that are the same outer value in both branches, sizes above all.
@@ -121,7 +116,7 @@ def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
     pairs = list(zip(exp.then.result, exp.otherwise.result, strict=True))
     common = [one == other for one, other in pairs]
     if not any(common):
-        return DROP_COMMON_RESULTS_REFUSED
+        return Declined("no result is the same in both branches")
     known = {
         bound.name: atom
         for bound, (atom, _), same in zip(pattern, pairs, common, strict=True)
@@ -142,9 +137,6 @@ def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
     return with_values(statement, (left,), atoms)
 
 
-TAKE_KNOWN_CASE_REFUSED = Declined("not all that is matched is known")
-
-
 @rule(core.Match)
 def take_known_case(statement: Stm, context: StatementContext) -> Outcome:
     """A match on constants.
@@ -161,16 +153,13 @@ def take_known_case(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(Match)
     values = [a.value for a in exp.scrutinees if isinstance(a, Constant)]
     if len(values) != len(exp.scrutinees):
-        return TAKE_KNOWN_CASE_REFUSED
+        return Declined("not all that is matched is known")
     body: Body = exp.default
     for case in reversed(exp.cases):
         pairs = zip(case.values, values, strict=True)
         if all(wanted is None or wanted.value == value for wanted, value in pairs):
             body = case.body
     return with_values(statement, body.statements, body.result)
-
-
-DROP_TRUE_CHECK_REFUSED = Declined("the condition is not known")
 
 
 @rule(core.Assert)
@@ -188,5 +177,5 @@ def drop_true_check(statement: Stm, context: StatementContext) -> Outcome:
     return (
         with_values(statement, (), ())
         if _is_bool(exp.condition, True)
-        else DROP_TRUE_CHECK_REFUSED
+        else Declined("the condition is not known")
     )

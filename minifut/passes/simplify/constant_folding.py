@@ -27,9 +27,6 @@ def may_fold(exp: ScalarOp) -> bool:
     )
 
 
-FOLD_CONSTANTS_REFUSED = Declined("not all operands are constants")
-
-
 @rule(core.ScalarOp)
 def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
     """An operator whose operands are all known.
@@ -45,7 +42,7 @@ def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(ScalarOp)
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
-        return FOLD_CONSTANTS_REFUSED
+        return Declined("not all operands are constants")
     from minifut.ir.scalar_meaning import fold
 
     return with_expression(statement, Copy(fold(exp.operator, *constants)))
@@ -167,7 +164,6 @@ def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
     return UNDO_TWICE_REFUSED
 
 
-RECOMPOSE_REFUSED = Declined("it adds no remainder to what was divided")
 REMAINDERS = {"div": "mod", "quot": "rem"}
 """of divisions that round down, and towards zero"""
 
@@ -199,7 +195,7 @@ def recompose_quotient(statement: Stm, context: StatementContext) -> Outcome:
             whole = _divided(quotient, rest, context)
             if whole is not None and whole[1] == divisor:
                 return with_expression(statement, Copy(whole[0]))
-    return RECOMPOSE_REFUSED
+    return Declined("it adds no remainder to what was divided")
 
 
 def _divided(

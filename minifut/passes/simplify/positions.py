@@ -25,9 +25,6 @@ from minifut.names import Name
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-NO_POSITION = Declined("no input counts the elements")
-NOT_BY_POSITION = Declined("no array is only indexed by the position")
-
 
 @rule((Screma, Scatter, Hist))
 def take_elements(statement: Stm, context: StatementContext) -> Outcome:
@@ -59,10 +56,10 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
         if is_zero_based_iota(context.definition(array))
     }
     if not positions:
-        return NO_POSITION
+        return Declined("no input counts the elements")
     arrays = _indexed_by(function, positions, exp.width, context.scope)
     if not arrays:
-        return NOT_BY_POSITION
+        return Declined("no array is only indexed by the position")
     types = [row_type(context.scope[array]) for array in arrays]
     rows = context.builder(statement).parameters(types, "row")
     elements = dict(zip(arrays, (row.name for row in rows), strict=True))

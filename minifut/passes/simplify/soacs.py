@@ -30,8 +30,6 @@ from minifut.passes.simplify.dead_code import has_effects
 from minifut.rewrite.context import StatementContext, with_expression, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-DROP_INPUTS_REFUSED = Declined("all inputs are needed")
-
 
 @rule((Screma, Scatter, Hist))
 def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
@@ -65,7 +63,7 @@ def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
             seen[array] = parameter.name
             kept.append((parameter, array))
     if len(kept) == len(exp.arrays):
-        return DROP_INPUTS_REFUSED
+        return Declined("all inputs are needed")
     new = Lambda(
         tuple(parameter for parameter, _ in kept),
         substitute(function.body, instead),

@@ -40,9 +40,6 @@ def _plain(slice_: tuple[IndexOrSlice, ...]) -> tuple[Atom, ...] | None:
     return atoms if len(atoms) == len(slice_) else None
 
 
-INDEX_OF_IOTA_REFUSED = Declined("the array is no iota, or a range of it is kept")
-
-
 @rule(core.Index)
 def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
     """Compute an element of an iota from its position.
@@ -63,7 +60,7 @@ def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
     source = context.definition(exp.array)
     indices = _plain(exp.slice)
     if not isinstance(source, Iota) or indices is None or len(indices) != 1:
-        return INDEX_OF_IOTA_REFUSED
+        return Declined("the array is no iota, or a range of it is kept")
     build = context.builder(statement)
     number = build.convert(indices[0], source.element)
     if source.stride != Constant(1, source.element):
@@ -142,9 +139,6 @@ def index_of_literal(statement: Stm, context: StatementContext) -> Outcome:
     return with_expression(statement, Index(row, exp.slice[1:]))
 
 
-INDEX_OF_SLICE_REFUSED = Declined("the array is no slice")
-
-
 @rule(core.Index)
 def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
     """Combine a slice of a slice into one slice.
@@ -163,7 +157,7 @@ def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(Index)
     source = context.definition(exp.array)
     if not isinstance(source, Index):
-        return INDEX_OF_SLICE_REFUSED
+        return Declined("the array is no slice")
     build = context.builder(statement)
     waiting = list(exp.slice)
     joined: list[IndexOrSlice] = []
@@ -323,9 +317,6 @@ def _known_place(
     return (i64(flat), *reversed(place))
 
 
-REARRANGE_AGAIN_REFUSED = Declined("the array was not rearranged before")
-
-
 @rule(core.Rearrange)
 def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
     """The identity, and a permutation of a permutation.
@@ -346,15 +337,12 @@ def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
         return with_expression(statement, Copy(exp.array))
     source = context.definition(exp.array)
     if not isinstance(source, Rearrange):
-        return REARRANGE_AGAIN_REFUSED
+        return Declined("the array was not rearranged before")
     rest = tuple(range(len(exp.permutation), len(source.permutation)))
     whole = (*exp.permutation, *rest)
     return with_expression(
         statement, Rearrange(tuple(source.permutation[p] for p in whole), source.array)
     )
-
-
-RESHAPE_AGAIN_REFUSED = Declined("the array has another shape of its own")
 
 
 @rule(core.Reshape)
@@ -381,4 +369,4 @@ def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
         return with_expression(statement, Reshape(exp.shape, source.array))
     if isinstance(source, Replicate) and len(source.shape) == len(shape):
         return with_expression(statement, Replicate(exp.shape, source.value))
-    return RESHAPE_AGAIN_REFUSED
+    return Declined("the array has another shape of its own")
