@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
@@ -38,7 +39,7 @@ def copy_rows(
     own = [i for i in range(len(kept)) if i != innermost] + [innermost]
     source = region.source.rearrange(tuple(order))
     target = made.rearrange(tuple(own))
-    fill_from(k, target, source, [ranges[i] for i in order], (), ())
+    Copying(k, target, source).loops([ranges[i] for i in order])
 
 
 def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
@@ -47,17 +48,15 @@ def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
     at = region.kept[made.dimension]
     packed = [*ranges]
     packed[at] = replace(ranges[at], panel=made.width)
+    copying = Copying(k, target, source)
     *outer, along, across = ranges
     rows, last = along.length, across.length
     plain = made.dimension == 1 == len(made.shape) - 1 and rows and last
     dense = source.strides[-2:] == (across.extent, ONE) and across.step == along.step
     if not (
-        plain
-        and dense
-        and along.step == ONE
-        and is_contiguous(target, source, len(ranges) - 1)
+        plain and dense and along.step == ONE and copying.is_contiguous(len(ranges) - 1)
     ):
-        fill_from(k, target, source, packed, (), ())
+        copying.loops(packed)
         return
     assert rows is not None
     tests = [
@@ -71,13 +70,13 @@ def copy_panels(k: KernelBuilder, made: PanelArray, region: CopyRegion) -> None:
         where = tuple(clamped(k, dim, dim.start) for dim in outer)
         here, there = (*where, along.start, ZERO), (ZERO, ZERO, ZERO)
         count = rows * across.extent
-        start = copy_vectors(k, target, source, there, here, count)
+        start = copying.vectors(there, here, count)
         with k.loop("i", k.size_value(count), start) as i:
             index = Size.of(i.name)
             place = source.position(here) + index
             k.store(target.memory, target.offset + index, k.load(source.memory, place))
     with k.otherwise():
-        fill_from(k, target, source, packed, (), ())
+        copying.loops(packed)
 
 
 def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:
@@ -86,163 +85,160 @@ def nonempty(k: KernelBuilder, source: Array) -> kc.Expression:
     return kc.all_of(k.size_value(size) > 0 for size in sizes)
 
 
-def fill_from(
-    k: KernelBuilder,
-    made: Array,
-    source: Array,
-    ranges: list[DimRange],
-    where: tuple[Size, ...],
-    at: tuple[Size, ...],
-    within: tuple[Size, ...] = (),
-) -> None:
-    """Loops over the remaining dimensions; `where` in the source, `at` in the copy,
-    where the index `within` a panel comes last."""
-    if not ranges:
-        k.write(made, (*at, *within), k.read(source, where))
-        return
-    dim, rest = ranges[0], ranges[1:]
-    if dim.length is None:
-        where = (*where, clamped(k, dim, dim.start))
-        fill_from(k, made, source, rest, where, at, within)
-    elif dim.panel is not None:
-        fill_panels(k, made, source, ranges, where, at)
-    else:
-        fill_range(k, made, source, ranges, where, at, False, within)
+@immutable
+class Copying:
+    """Copies from an array to the innermost dimensions of another one. Of an element
+    are known: `where` it is in the source, and `at` what place in the copy, with the
+    index `within` a panel as the last."""
 
+    k: KernelBuilder
+    made: Array
+    source: Array
 
-def fill_panels(
-    k: KernelBuilder,
-    made: Array,
-    source: Array,
-    ranges: list[DimRange],
-    where: tuple[Size, ...],
-    at: tuple[Size, ...],
-) -> None:
-    """The loops over panels, and over the elements within them: first the panels inside
-    of the array, if they can be copied in vectors."""
-    dim, rest = ranges[0], ranges[1:]
-    assert dim.panel is not None
-    width, panels = dim.panel, k.size_value(made.shape[len(at)])
-    first: kc.Operand = 0
-    if not rest and dim.step == ONE and is_contiguous(made, source, len(where)):
-        inside = k.size_value((dim.extent - dim.start) // width)
-        none = kc.Literal(0, kc.LONG)
-        inside = kc.Select(k.size_value(dim.start) >= 0, inside, none, kc.LONG)
-        first = k.declare("whole", kc.Call("clamp", (inside, none, panels), kc.LONG))
-        with k.loop("panel", first) as panel:
-            number = Size.of(panel.name)
-            begin = dim.start + number * width
-            there, here = (*at, number, ZERO), (*where, begin)
-            start = copy_vectors(k, made, source, there, here, width)
-            with k.loop("i", k.size_value(width), start) as i:
-                index = Size.of(i.name)
-                value = k.read(source, (*where, begin + index))
-                k.write(made, (*at, number, index), value)
-    with k.loop("panel", panels, first) as panel:
-        number = Size.of(panel.name)
-        begin = dim.start + number * width * dim.step
-        each = DimRange(begin, width, dim.step, dim.extent)
-        with k.nested() as general:
-            fill_range(k, made, source, [each, *rest], where, (*at, number), True)
-        if rest or not k.is_build_constant(width):
-            k.statements.extend(general)
+    def loops(
+        self,
+        ranges: list[DimRange],
+        where: tuple[Size, ...] = (),
+        at: tuple[Size, ...] = (),
+        within: tuple[Size, ...] = (),
+    ) -> None:
+        """Loops over the remaining dimensions."""
+        k = self.k
+        if not ranges:
+            k.write(self.made, (*at, *within), k.read(self.source, where))
             return
-        with k.nested() as small, k.loop("i", k.size_value(width)) as i:
-            index = Size.of(i.name)
-            place = (*where, clamped(k, each, begin + index * dim.step))
-            k.write(made, (*at, number, index), k.read(source, place))
-        is_small = k.size_value(width) <= FEW
-        blocks = kc.Block(tuple(small)), kc.Block(tuple(general))
-        k.emit(kc.StaticIf(is_small, *blocks))
-
-
-def is_contiguous(made: Array, source: Array, dimension: int) -> bool:
-    """Whether a dimension of the source, the innermost one of the copy, has unit stride
-    in both arrays and may be copied in vectors."""
-    dense = made.strides[-1] == ONE and source.strides[dimension] == ONE
-    return dense and made.memory.element.name not in NOT_VECTORISABLE
-
-
-def copy_vectors(
-    k: KernelBuilder,
-    made: Array,
-    source: Array,
-    at: tuple[Size, ...],
-    where: tuple[Size, ...],
-    length: Size,
-) -> kc.Expression:
-    """Copy whole vectors of elements; gives the start of the remainder loop."""
-    lanes = min(16, LARGEST_VECTOR // made.memory.element.bytes)
-    last = k.size_value(length // lanes * lanes)
-    to, start = made.position(at), source.position(where)
-    with k.loop("i", last, step=lanes) as i:
-        index = Size.of(i.name)
-        value = k.load(source.memory, start + index, lanes)
-        k.store(made.memory, to + index, value)
-    return last
-
-
-def fill_range(
-    k: KernelBuilder,
-    made: Array,
-    source: Array,
-    ranges: list[DimRange],
-    where: tuple[Size, ...],
-    at: tuple[Size, ...],
-    in_panel: bool,
-    within: tuple[Size, ...] = (),
-) -> None:
-    """The loop over one dimension (or what one panel has of it)."""
-    dim, rest = ranges[0], ranges[1:]
-    assert dim.length is not None
-
-    def iteration(index: Size, position: Size) -> None:
-        here = (*where, position)
-        if in_panel:
-            fill_from(k, made, source, rest, here, at, (index,))
+        dim, rest = ranges[0], ranges[1:]
+        if dim.length is None:
+            where = (*where, clamped(k, dim, dim.start))
+            self.loops(rest, where, at, within)
+        elif dim.panel is not None:
+            self.panels(ranges, where, at)
         else:
-            fill_from(k, made, source, rest, here, (*at, index), within)
+            self.dimension(ranges, where, at, False, within)
 
-    if any(each.length is not None for each in rest):
-        with k.loop("i", k.size_value(dim.length)) as i:
-            index = Size.of(i.name)
-            iteration(index, clamped(k, dim, dim.start + index * dim.step))
-        return
-    # Only the innermost loop gets a version without clamping.
-    end = dim.start + (dim.length - 1) * dim.step
-    inside: list[kc.Expression] = []
-    for position in (dim.start, end):
-        value = k.size_value(position)
-        inside += [value >= 0, value < k.size_value(dim.extent)]
-    with k.branch(kc.all_of(inside)):
-        start: kc.Operand = 0
-        if dim.step == ONE and is_contiguous(made, source, len(where)):
-            fixed = (clamped(k, each, each.start) for each in rest)
-            here = (*where, dim.start, *fixed)
-            there = (*at, ZERO) if in_panel else (*at, ZERO, *within)
-            start = copy_vectors(k, made, source, there, here, dim.length)
-        length = k.size_value(dim.length)
-        with k.loop("i", length, start, parallel=True) as i:
-            index = Size.of(i.name)
-            iteration(index, dim.start + index * dim.step)
-    with k.otherwise():
-        begin: kc.Operand = 0
-        if dim.step == ONE:
-            # Elements before the end, without clamping each; then the last element.
-            room = minimum(dim.length, dim.extent - dim.start)
-            bound = kc.Select(
-                inside[0], k.size_value(room), kc.Literal(0, kc.LONG), kc.LONG
+    def panels(
+        self, ranges: list[DimRange], where: tuple[Size, ...], at: tuple[Size, ...]
+    ) -> None:
+        """The loops over panels, and over the elements within them: first the panels
+        inside of the array, if they can be copied in vectors."""
+        k, made, source = self.k, self.made, self.source
+        dim, rest = ranges[0], ranges[1:]
+        assert dim.panel is not None
+        width, panels = dim.panel, k.size_value(made.shape[len(at)])
+        first: kc.Operand = 0
+        if not rest and dim.step == ONE and self.is_contiguous(len(where)):
+            inside = k.size_value((dim.extent - dim.start) // width)
+            none = kc.Literal(0, kc.LONG)
+            inside = kc.Select(k.size_value(dim.start) >= 0, inside, none, kc.LONG)
+            first = k.declare(
+                "whole", kc.Call("clamp", (inside, none, panels), kc.LONG)
             )
-            begin = k.declare(
-                "inside", kc.Call("max", (bound, kc.Literal(0, kc.LONG)), kc.LONG)
-            )
-            with k.loop("i", begin, parallel=True) as i:
+            with k.loop("panel", first) as panel:
+                number = Size.of(panel.name)
+                begin = dim.start + number * width
+                there, here = (*at, number, ZERO), (*where, begin)
+                start = self.vectors(there, here, width)
+                with k.loop("i", k.size_value(width), start) as i:
+                    index = Size.of(i.name)
+                    value = k.read(source, (*where, begin + index))
+                    k.write(made, (*at, number, index), value)
+        with k.loop("panel", panels, first) as panel:
+            number = Size.of(panel.name)
+            begin = dim.start + number * width * dim.step
+            each = DimRange(begin, width, dim.step, dim.extent)
+            with k.nested() as general:
+                self.dimension([each, *rest], where, (*at, number), True)
+            if rest or not k.is_build_constant(width):
+                k.statements.extend(general)
+                return
+            with k.nested() as small, k.loop("i", k.size_value(width)) as i:
                 index = Size.of(i.name)
-                iteration(index, dim.start + index)
-            stop = kc.Select(inside[0], k.size_value(dim.length), begin, kc.LONG)
-            with k.loop("i", stop, begin, parallel=True) as i:
-                iteration(Size.of(i.name), dim.extent - 1)
-            begin = stop
-        with k.loop("i", k.size_value(dim.length), begin) as i:
+                place = (*where, clamped(k, each, begin + index * dim.step))
+                k.write(made, (*at, number, index), k.read(source, place))
+            is_small = k.size_value(width) <= FEW
+            blocks = kc.Block(tuple(small)), kc.Block(tuple(general))
+            k.emit(kc.StaticIf(is_small, *blocks))
+
+    def is_contiguous(self, dimension: int) -> bool:
+        """Whether a dimension of the source, the innermost one of the copy, has unit
+        stride in both arrays and may be copied in vectors."""
+        made, source = self.made, self.source
+        dense = made.strides[-1] == ONE and source.strides[dimension] == ONE
+        return dense and made.memory.element.name not in NOT_VECTORISABLE
+
+    def vectors(
+        self, at: tuple[Size, ...], where: tuple[Size, ...], length: Size
+    ) -> kc.Expression:
+        """Copy whole vectors of elements; gives the start of the remainder loop."""
+        k, made, source = self.k, self.made, self.source
+        lanes = min(16, LARGEST_VECTOR // made.memory.element.bytes)
+        last = k.size_value(length // lanes * lanes)
+        to, start = made.position(at), source.position(where)
+        with k.loop("i", last, step=lanes) as i:
             index = Size.of(i.name)
-            iteration(index, clamped(k, dim, dim.start + index * dim.step))
+            value = k.load(source.memory, start + index, lanes)
+            k.store(made.memory, to + index, value)
+        return last
+
+    def dimension(
+        self,
+        ranges: list[DimRange],
+        where: tuple[Size, ...],
+        at: tuple[Size, ...],
+        in_panel: bool,
+        within: tuple[Size, ...] = (),
+    ) -> None:
+        """The loop over one dimension (or what one panel has of it)."""
+        k, (dim, *rest) = self.k, ranges
+        assert dim.length is not None
+
+        def iteration(index: Size, position: Size) -> None:
+            here = (*where, position)
+            if in_panel:
+                self.loops(rest, here, at, (index,))
+            else:
+                self.loops(rest, here, (*at, index), within)
+
+        if any(each.length is not None for each in rest):
+            with k.loop("i", k.size_value(dim.length)) as i:
+                index = Size.of(i.name)
+                iteration(index, clamped(k, dim, dim.start + index * dim.step))
+            return
+        # Only the innermost loop gets a version without clamping.
+        end = dim.start + (dim.length - 1) * dim.step
+        inside: list[kc.Expression] = []
+        for position in (dim.start, end):
+            value = k.size_value(position)
+            inside += [value >= 0, value < k.size_value(dim.extent)]
+        with k.branch(kc.all_of(inside)):
+            start: kc.Operand = 0
+            if dim.step == ONE and self.is_contiguous(len(where)):
+                fixed = (clamped(k, each, each.start) for each in rest)
+                here = (*where, dim.start, *fixed)
+                there = (*at, ZERO) if in_panel else (*at, ZERO, *within)
+                start = self.vectors(there, here, dim.length)
+            length = k.size_value(dim.length)
+            with k.loop("i", length, start, parallel=True) as i:
+                index = Size.of(i.name)
+                iteration(index, dim.start + index * dim.step)
+        with k.otherwise():
+            begin: kc.Operand = 0
+            if dim.step == ONE:
+                # Elements before the end, without clamping each; then the last element.
+                room = minimum(dim.length, dim.extent - dim.start)
+                bound = kc.Select(
+                    inside[0], k.size_value(room), kc.Literal(0, kc.LONG), kc.LONG
+                )
+                begin = k.declare(
+                    "inside", kc.Call("max", (bound, kc.Literal(0, kc.LONG)), kc.LONG)
+                )
+                with k.loop("i", begin, parallel=True) as i:
+                    index = Size.of(i.name)
+                    iteration(index, dim.start + index)
+                stop = kc.Select(inside[0], k.size_value(dim.length), begin, kc.LONG)
+                with k.loop("i", stop, begin, parallel=True) as i:
+                    iteration(Size.of(i.name), dim.extent - 1)
+                begin = stop
+            with k.loop("i", k.size_value(dim.length), begin) as i:
+                index = Size.of(i.name)
+                iteration(index, clamped(k, dim, dim.start + index * dim.step))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from minifut.ir import core
@@ -16,8 +15,6 @@ from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
-
-Back = Callable[[Builder, Adjoints, Any, Atom], None]
 
 
 @rule(paper="Griewank and Walther 2008, section 3.2")
@@ -39,13 +36,11 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
         return replicated, total
     """
     (result,) = statement.pattern
-    exp = statement.exp
-    rule = _BACK[type(exp)]
 
     def back(build: Builder, adjoints: Adjoints) -> None:
         adjoint = adjoints.of(result.name)
         if adjoint is not None:
-            rule(build, adjoints, exp, adjoint)
+            _move_back(build, adjoints, statement.exp, adjoint)
 
     return Reversed((statement,), back)
 
@@ -93,88 +88,45 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
 _I64 = element_of(i64(0).type)
 
 
-def _copy(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
-    adjoints.add(build, exp.atom, adjoint)
-
-
-def _whole(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
-    adjoints.add(build, exp.array, adjoint)
-
-
-def _index(build: Builder, adjoints: Adjoints, exp: core.Index, adjoint: Atom) -> None:
-    adjoints.add_at(build, exp.array, exp.slice, adjoint)
-
-
-def _update(
-    build: Builder, adjoints: Adjoints, exp: core.Update, adjoint: Atom
-) -> None:
-    """The new value gets what is in its place; what was there before, nothing."""
-    assert isinstance(adjoint, Name)
-    if exp.value in adjoints.activity:
-        adjoints.add(build, exp.value, build.index(adjoint, *exp.slice))
-    nothing = build.zero(build.type(exp.value))
-    left = core.Update(adjoint, exp.slice, nothing)
-    adjoints.add(build, exp.array, build.let(left, f"{exp.array.base}_adj"))
-
-
-def _replicate(
-    build: Builder, adjoints: Adjoints, exp: core.Replicate, adjoint: Atom
-) -> None:
-    assert isinstance(adjoint, Name)
-    inner = build.shape(adjoint)[len(exp.shape) :]
-    flat = build.reshape(adjoint, (product(exp.shape), *inner))
-    adjoints.add(build, exp.value, total(build, flat))
-
-
-def _literal(
-    build: Builder, adjoints: Adjoints, exp: core.ArrayLiteral, adjoint: Atom
-) -> None:
-    assert isinstance(adjoint, Name)
-    for number, row in enumerate(exp.rows):
-        if row in adjoints.activity:
-            adjoints.add(build, row, build.index(adjoint, i64(number)))
-
-
-def _rearrange(
-    build: Builder, adjoints: Adjoints, exp: core.Rearrange, adjoint: Atom
-) -> None:
-    assert isinstance(adjoint, Name)
-    places = enumerate(exp.permutation)
-    inverse = [place for place, _ in sorted(places, key=lambda pair: pair[1])]
-    adjoints.add(build, exp.array, build.rearrange(adjoint, inverse))
-
-
-def _reshape(
-    build: Builder, adjoints: Adjoints, exp: core.Reshape, adjoint: Atom
-) -> None:
-    adjoints.add(build, exp.array, fit(build, adjoint, build.type(exp.array)))
-
-
-def _concat(
-    build: Builder, adjoints: Adjoints, exp: core.Concat, adjoint: Atom
-) -> None:
-    assert isinstance(adjoint, Name)
-    start = Size.constant(0)
-    whole = build.shape(adjoint)
-    for array in exp.arrays:
-        size = build.shape(array)[exp.dimension]
-        if array in adjoints.activity:
-            outer = [DimSlice(i64(0), s, i64(1)) for s in whole[: exp.dimension]]
-            own = DimSlice(build.size_atom(start), size, i64(1))
-            adjoints.add(build, array, build.index(adjoint, *outer, own))
-        start = start + size
-
-
-_BACK: dict[type, Back] = {
-    core.Copy: _copy,
-    core.Trace: _copy,
-    core.Opaque: _copy,
-    core.Index: _index,
-    core.Update: _update,
-    core.Replicate: _replicate,
-    core.ArrayLiteral: _literal,
-    core.Rearrange: _rearrange,
-    core.Reshape: _reshape,
-    core.Concat: _concat,
-    core.Manifest: _whole,
-}
+def _move_back(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
+    """Add the parts of the adjoint of a result to those of the operands."""
+    match exp, adjoint:
+        case ((core.Copy(atom) | core.Trace(_, atom) | core.Opaque(atom)), _):
+            adjoints.add(build, atom, adjoint)
+        case core.Manifest(array), _:
+            adjoints.add(build, array, adjoint)
+        case core.Index(array, slice_), _:
+            adjoints.add_at(build, array, slice_, adjoint)
+        case core.Reshape(_, array), _:
+            adjoints.add(build, array, fit(build, adjoint, build.type(array)))
+        case core.Update(array, slice_, value), Name():
+            # the new value gets what is in its place; what was there before, nothing
+            if value in adjoints.activity:
+                adjoints.add(build, value, build.index(adjoint, *slice_))
+            left = core.Update(adjoint, slice_, build.zero(build.type(value)))
+            adjoints.add(build, array, build.let(left, f"{array.base}_adj"))
+        case core.Replicate(shape, value), Name():
+            inner = build.shape(adjoint)[len(shape) :]
+            flat = build.reshape(adjoint, (product(shape), *inner))
+            adjoints.add(build, value, total(build, flat))
+        case core.ArrayLiteral(rows), Name():
+            for number, row in enumerate(rows):
+                if row in adjoints.activity:
+                    adjoints.add(build, row, build.index(adjoint, i64(number)))
+        case core.Rearrange(permutation, array), Name():
+            inverse = sorted(range(len(permutation)), key=permutation.__getitem__)
+            adjoints.add(build, array, build.rearrange(adjoint, inverse))
+        case core.Concat(arrays=arrays, dimension=dimension), Name():
+            start = Size.constant(0)
+            outer = [
+                DimSlice(i64(0), size, i64(1))
+                for size in build.shape(adjoint)[:dimension]
+            ]
+            for array in arrays:
+                size = build.shape(array)[dimension]
+                if array in adjoints.activity:
+                    own = DimSlice(build.size_atom(start), size, i64(1))
+                    adjoints.add(build, array, build.index(adjoint, *outer, own))
+                start = start + size
+        case _:
+            raise AssertionError(exp)
