@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
 
 from minifut.ir.core import Apply, Program
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
@@ -20,6 +21,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import children
 from minifut.names import Name
 
+T = TypeVar("T")
 Graph = Mapping[Name, Counter[Name]]
 
 IN_THREADS = (*SOAC_EXPRESSIONS, SegMap, SegRed, SegScan, SegHist)
@@ -36,7 +38,7 @@ def call_graph(program: Program) -> dict[Name, Counter[Name]]:
     return {f.name: calls_in(f.body) for f in program.functions}
 
 
-def reachable(graph: Mapping[Name, Iterable[Name]], start: Iterable[Name]) -> set[Name]:
+def reachable(graph: Mapping[T, Iterable[T]], start: Iterable[T]) -> set[T]:
     """The functions of `start` and all that they call, directly or not; or what is
     reached in another graph."""
     found = set(start)

@@ -23,7 +23,7 @@ from minifut.ir.search import contains
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import has_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import (
@@ -42,9 +42,7 @@ FailurePath = tuple[tuple[kc.Expression, bool], ...]
 
 
 @rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
-def check_ranges_first(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def check_ranges_first(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Test before a loop that none of its points fails a check.
 
     before:
@@ -108,9 +106,7 @@ def check_ranges_first(
 
 
 @rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
-def test_range_at_once(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def test_range_at_once(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Test that a condition holds at all points of a range in place of each point; of
     each point only if it may fail.
 

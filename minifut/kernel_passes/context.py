@@ -9,7 +9,7 @@ lowered.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
@@ -18,6 +18,9 @@ from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Derivation
 
 LOCALITY = "Locality of reference (slides)"
+
+KernelOutcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
+"""of a rule for statements of kernel code"""
 
 
 @mutable

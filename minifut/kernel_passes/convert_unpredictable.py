@@ -26,7 +26,7 @@ from minifut.ir.scalars import operator_cost
 from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import MASKS
@@ -43,7 +43,7 @@ def convert_in_scalar_loops(k: KernelEditor) -> None:
 @rule(paper=MASKS)
 def convert_data_dependent_branches(
     loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+) -> KernelOutcome:
     """Select between two sides by a condition on what the loop loads.
 
     before:

@@ -19,7 +19,7 @@ from minifut.ir.alpha import alpha_equal
 from minifut.ir.traverse import rename_to, used_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.rewrite.rule import Declined, rule
 
@@ -37,9 +37,7 @@ def drop_fills(k: KernelEditor) -> None:
 
 
 @rule()
-def drop_fill(
-    block: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def drop_fill(block: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Drop the loop at the beginning of a block that fills what a later one stores.
 
     before:

@@ -21,7 +21,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.traverse import used_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -32,9 +32,7 @@ LEAVING = (kc.Fail, kc.Return, kc.ReturnValues, kc.Break)
 
 
 @rule(paper="Muchnick, Advanced Compiler Design and Implementation, 13.2")
-def hoist_invariants(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def hoist_invariants(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Load, divide and call before a loop over points what is the same for all.
 
     before:

@@ -22,8 +22,8 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
+from minifut.kernel_passes.vectorise.context import MASKS
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, rule
 

@@ -33,7 +33,7 @@ from minifut.ir.traverse import map_children, rename_to, used_names, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.drop_fills import filled_by
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.index_ranges import as_size, factor_of
@@ -59,9 +59,7 @@ def interchange_folds(k: KernelEditor) -> None:
 
 
 @rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.2")
-def interchange_fold(
-    block: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def interchange_fold(block: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Fold each element of a row in a register instead of rows in memory.
 
     before:

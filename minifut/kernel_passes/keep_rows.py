@@ -18,7 +18,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.index_ranges import as_size, factor_of
 from minifut.kernel_passes.vectorise.extents import size_value
@@ -49,9 +49,7 @@ def keep_rows(k: KernelEditor) -> None:
 
 
 @rule()
-def keep_row_private(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def keep_row_private(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Read and write a row in a private array, and store it at the end of the point.
 
     before:

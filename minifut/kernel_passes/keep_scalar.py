@@ -16,7 +16,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalar_quotients import ROUNDED
 from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import KernelEditor, has_loops
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.rewrite.rule import Declined, rule
@@ -31,9 +31,7 @@ def keep_gathers_of_bytes_scalar(k: KernelEditor) -> None:
 
 
 @rule()
-def keep_loop_scalar(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def keep_loop_scalar(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Keep a loop scalar that gathers narrow elements.
 
     before:

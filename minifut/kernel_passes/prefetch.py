@@ -27,7 +27,7 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.index_ranges import NOTHING, as_size
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
@@ -57,7 +57,7 @@ def _remark(loop: kc.For, context: CodeContext) -> Remark:
 @rule(remark=_remark)
 def prefetch_unit_stride_loads(
     loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+) -> KernelOutcome:
     """Prefetch the unit-stride loads of a loop that has indirect accesses.
 
     before:

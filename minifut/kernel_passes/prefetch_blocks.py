@@ -23,7 +23,7 @@ from dataclasses import replace
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import constants
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.prefetch import streams_of
 from minifut.rewrite.rule import Declined, Remark, rule
@@ -45,9 +45,7 @@ def _remark(loop: kc.For, context: CodeContext) -> Remark:
 
 
 @rule(remark=_remark)
-def prefetch_block(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def prefetch_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Prefetch the lines that a later block of a streaming loop will read.
 
     before:

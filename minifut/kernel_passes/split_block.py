@@ -20,7 +20,7 @@ from functools import partial
 from minifut.ir.node import replace
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import PositionConditions
@@ -39,9 +39,7 @@ MOST_BRANCHES = 3
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_block(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Test once for a block of points whether what depends on the position is the same
     for all of them: the block keeps its size, for which registers suffice.
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.position_ranges import emit_ranges, used
 from minifut.kernel_passes.position_splits import SplitFinder, weight
@@ -49,9 +49,7 @@ def split_by_branches(
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_loop(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def split_loop(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Give each side of a branch on the position a loop of its own.
 
     before:

@@ -29,7 +29,7 @@ from __future__ import annotations
 from minifut.ir.node import replace
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext, rewritten
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.point_periods import in_periods, period_of_points
 from minifut.kernel_passes.position_ends import PositionEnds
@@ -54,9 +54,7 @@ def split_wrapping_loops(k: KernelEditor) -> None:
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_wrapping(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Give the positions whose indices do not wrap around a loop of their own.
 
     before:

@@ -33,7 +33,7 @@ from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.pairs import (
     BITS,
     BitTest,
@@ -72,9 +72,7 @@ LARGEST = 200
 
 
 @rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 9.3")
-def strip_mine_by_period(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def strip_mine_by_period(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Loop over the points between two multiples of a period inside of a loop over
     those.
 

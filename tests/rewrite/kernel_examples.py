@@ -35,11 +35,8 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.vectorise.context import (
-    KernelOutcome,
-    LoopContext,
-    NotVectorisable,
-)
+from minifut.kernel_passes.context import KernelOutcome
+from minifut.kernel_passes.vectorise.context import LoopContext, NotVectorisable
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 from minifut.kernel_passes.vectorise.operators import Fold, PointCode
 from minifut.kernel_passes.vectorise.statements import Vectoriser, vectorise

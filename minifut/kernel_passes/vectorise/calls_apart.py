@@ -29,7 +29,7 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -43,9 +43,7 @@ WRITING = (kc.AtomicUpdate, kc.CallFunction, kc.Evaluate)
 
 
 @rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.6")
-def compute_calls_apart(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def compute_calls_apart(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Distribute a loop over points: first the loops inside with what they need, then
     the calls.
 

@@ -15,12 +15,12 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.types import STREAMABLE
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.split_block import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
-    KernelOutcome,
     LoopContext,
     widths_of,
 )

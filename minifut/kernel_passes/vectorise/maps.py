@@ -11,12 +11,11 @@ from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import map_children, rename_to
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import rewritten
+from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     WIDTHS,
-    KernelOutcome,
     LoopContext,
     widths_of,
 )

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import MASKS, KernelOutcome
+from minifut.kernel_passes.context import KernelOutcome
+from minifut.kernel_passes.vectorise.context import MASKS
 from minifut.kernel_passes.vectorise.divergent_loops import (
     refuse_probes,
     refuse_streams,

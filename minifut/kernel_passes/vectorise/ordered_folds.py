@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
-    KernelOutcome,
     LoopContext,
     widths_of,
 )

@@ -21,9 +21,9 @@ from dataclasses import replace
 
 from minifut.ir.scalars import operator
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import rewritten
+from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome, LoopContext
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext
 from minifut.kernel_passes.vectorise.kept_extremes import kept_extreme
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.rewrite.rule import Declined, rule

@@ -30,11 +30,11 @@ from minifut.ir.traverse import walk
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared, targets
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
-    KernelOutcome,
     LoopContext,
     widths_of,
 )

@@ -34,8 +34,9 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import SQUARES, join, unpack
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
-from minifut.kernel_passes.vectorise.context import LIFT, KernelOutcome
+from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.kernel_passes.vectorise.rows import may_traverse, waits_as_often
 from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name

@@ -35,6 +35,7 @@ from minifut.ir.traverse import map_children, rename_to, walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import constants, declared
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
 from minifut.kernel_passes.position_ranges import (
@@ -57,9 +58,7 @@ LONGEST = 80
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def share_rounds(
-    block: kc.Statement, context: LoopContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def share_rounds(block: kc.Statement, context: LoopContext) -> KernelOutcome:
     """Give the rounds that all points of a block have a loop of their own.
 
     before:

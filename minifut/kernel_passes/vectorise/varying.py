@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence, Set
 
+from minifut.ir.calls import reachable
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
@@ -47,13 +48,7 @@ def _reached(
     """What depends on something, and that itself."""
     flows: defaultdict[object, list[object]] = defaultdict(list)
     _add_flows(statements, flows, by_branches, ())
-    waiting = list(found)
-    while waiting:
-        for target in flows.get(waiting.pop(), ()):
-            if target not in found:
-                found.add(target)
-                waiting.append(target)
-    return found
+    return reachable(flows, found)
 
 
 def varies(exp: kc.Expression, varying: Collection[object]) -> bool:

@@ -25,8 +25,9 @@ from functools import cache, partial
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.split_block import emit_split
-from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
+from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     distribute_fold_cyclically,

@@ -25,7 +25,8 @@ from minifut.ir.kernels import KernelBody, KernelResult, Returns, SegBinOp
 from minifut.ir.node import divided
 from minifut.ir.types import I64, Type
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.vectorise.context import KernelOutcome, loop_context
+from minifut.kernel_passes.context import KernelOutcome
+from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.folds import COMMUTES, distribute_fold_cyclically
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.lowering.cpu.reduction import EXPENSIVE, Reduction, ReductionChunk

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from minifut.ir.calls import Graph, call_graph, calls_in, reachable
+from minifut.ir.calls import Graph, call_graph, calls_in, reachable, reaching
 from minifut.ir.core import Apply, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
 from minifut.ir.host_bodies import map_statements
@@ -41,7 +41,7 @@ def _round(
     context = Context.of(program, names, trace)
     graph = call_graph(program)
     direct = {f.name for f in program.functions if contains(f, kinds)}
-    waiting = {n for n in graph if not direct.isdisjoint(reachable(graph, (n,)))}
+    waiting = reaching(graph, direct)
     remover = _Remover(context, kinds, waiting)
     constants = remover.node(program.constants)
     nested = _called_from_derivatives(program, graph)
