@@ -9,8 +9,6 @@ The points at which a check fails are within a union of ranges, each between ext
 values that are known before the loop (`position_conditions`), also under the branches
 around the check. If none of these points is in the loop, it runs without its checks,
 which the device's compiler makes vectors of; the other loop finds the failing point.
-
-Source: Gupta, "Optimizing array bound checks using flow analysis" (1993).
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@
 That are branches, comparisons that hold at one point or at all others, and indices that
 wrap around (`split_wrapping`). Almost all blocks are those without borders, and the
 points of these are straight-line code with neighbouring accesses.
-
-Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
 from __future__ import annotations

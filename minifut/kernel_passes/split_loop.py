@@ -13,8 +13,6 @@ this is index set splitting inside of one kernel: no position is computed by div
 and borders are written while the rows beside them are in the cache.
 
 Of blocks, `split_block` tests once where they are.
-
-Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
 from __future__ import annotations

@@ -20,8 +20,6 @@ each has one residue and a quotient that is affine:
                                              }
 
 So it does with j * 2 / 3, whose period is 3 (`point_periods`).
-
-Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
 from __future__ import annotations

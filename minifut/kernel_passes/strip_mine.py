@@ -14,8 +14,6 @@ blocks become so short. The period is known when the kernel runs: if it is short
 bits are those of no power of two, the loop stays as it was.
 
 Points that read what is combined with bits are vectors of their own (`pairs`).
-
-Source: Allen, Kennedy, "Optimizing Compilers for Modern Architectures" (2001), 9.3.
 """
 
 from __future__ import annotations

@@ -20,8 +20,6 @@ Conditions: one dimension; scalar code without checks or loops; scanned arrays a
 at the point, at the one before and at their end only, by no other scan; by others than
 the map only behind it, and if it does not write by index; nothing in between may update
 an array.
-
-Source: Blelloch, "Prefix sums and their applications" (1990), for the programs.
 """
 
 from __future__ import annotations

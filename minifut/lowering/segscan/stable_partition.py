@@ -8,8 +8,6 @@ place is a polynomial over scanned values and the index. Points with the same on
 *stream*: if its place grows by one at each of its points, and by nothing at all others,
 its points are written to neighbouring places, in order. So a filter has one stream, a
 radix sort of d bits 2^d, and nothing of a stream but where it begins has to be known.
-
-Source: Blelloch, "Prefix sums and their applications" (1990), for the programs.
 """
 
 from __future__ import annotations

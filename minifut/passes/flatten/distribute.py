@@ -13,8 +13,6 @@ rows that are rearranged or reshaped nothing is left but a view of the whole. A
 value of varying size cannot be expanded: what needs it stays in the same thread.
 
 Checks are never done again: they run in the kernel of what gathered.
-
-Source: "Regular flattening", G6 (distribution), with G1 for what gathers.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ r"""Versions of a reduction or scan whose function holds parallelism.
 
 The map in the second is not offered in versions again: with its body sequential it
 would differ from the first only by the array between.
-
-Source: "Incremental flattening for nested data parallelism" (the redomap rule).
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ r"""A reduction or scan inside a map nest: one segmented reduction or scan.
 Conditions: operators and neutral elements are the same for all points of the nest; in a
 group the operators work on scalars. On the grid, one on arrays combines the rows of a
 chunk in a thread.
-
-Source: "Regular flattening", rule Gr.
 """
 
 from __future__ import annotations

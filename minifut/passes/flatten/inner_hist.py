@@ -7,8 +7,6 @@ Conditions: as for reductions, and the destinations are known for the whole nest
 (`flatten.destinations`). An operator that is a map over rows, as in
 `hist (map2 (+)) (replicate d 0) k is rows`, becomes one on scalars that combines
 elementwise.
-
-Source: "Regular flattening", as Gr.
 """
 
 from __future__ import annotations

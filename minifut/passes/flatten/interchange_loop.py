@@ -8,8 +8,6 @@ also stay the same: those the host carries. Conditions: all points run the loop 
 often (the bound, or the condition of a `while`, is the same for all), shapes of its
 parameters do not vary, and its body holds parallelism that becomes kernels (else it is
 better off inside a thread).
-
-Source: "Regular flattening", map-loop interchange.
 """
 
 from __future__ import annotations

@@ -9,8 +9,6 @@ The body becomes group code: its statements stay in order, uniform over the grou
 loops and branches of any kind, and each SOAC in it is flattened in full for the level
 of threads. Conditions: something inside is parallel, and the sizes of all arrays of the
 group are known outside, so that the host can say whether they fit.
-
-Source: "Regular flattening", level-aware incremental flattening.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Conditions: the body is cheap statements (`flatten.cheap`), then one SOAC that g
 results; its width is the same for all points (regular). If a check is among the
 cheap statements and the inner dimension is empty, no point would run it: then a kernel
 that only checks runs instead.
-
-Source: "Regular flattening": rule G2 (manifest a perfect nest).
 """
 
 from __future__ import annotations

@@ -8,8 +8,6 @@ What fusion made one is taken apart again, so that the map can be flattened with
 parallelism; the price is the array between. Both are kept as versions. Conditions: the
 function holds a SOAC of the same width at all points, and what is folded has the same
 shape at all points.
-
-Source: "Incremental flattening for nested data parallelism" (the redomap rule).
 """
 
 from __future__ import annotations

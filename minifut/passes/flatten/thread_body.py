@@ -6,8 +6,6 @@ sequential inside each thread.
 
 A SOAC that is not a map runs whole inside the nest's threads, or, with no nest around
 it, in one thread: `segmap grid (i < 1)`.
-
-Source: "Regular flattening", rules G2 and then G1.
 """
 
 from __future__ import annotations

@@ -17,8 +17,6 @@ thread, `sequential_inner` and `only_outer` are the first version alone,
 `sequential_outer` is a loop of the host around the last, and `flattening(..)` or
 `incremental_flattening(..)` with `no_outer`, `no_intra`, `only_intra` (without a check
 whether it fits) or `only_inner` leave versions out.
-
-Source: "Regular flattening", incremental and level-aware flattening.
 """
 
 from __future__ import annotations
