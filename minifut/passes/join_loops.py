@@ -40,6 +40,7 @@ from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import free_names, map_children, substitute
 from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
+from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
@@ -69,34 +70,30 @@ def join_loops(
 def _joined(body: Any, context: StatementContext) -> Any:
     """The body with each loop joined with the one that makes its array."""
     statements: tuple[Stm, ...] = body.statements
-    for at, statement in enumerate(statements):
-        if not isinstance(statement.exp, Loop):
-            continue
+    loops = [at for at, s in enumerate(statements) if isinstance(s.exp, Loop)]
+    if len(loops) < 2:
+        return body
+    needed = free_names(replace(body, statements=()))
+    behind: dict[int, set[Name]] = {}
+    for at in reversed(range(len(statements))):
+        if at in loops:
+            behind[at] = needed
+        needed = needed | free_names(statements[at])
+    for at in loops[1:]:
         above, below = statements[:at], statements[at + 1 :]
-        rest = Body(below, ())
-        needed = free_names(rest) | free_names(replace(body, statements=()))
         place = replace(
             context,
             definitions={p.name: s for s in above for p in s.pattern},
-            needed=frozenset(needed),
+            needed=frozenset(behind[at]),
         )
-        outcome = join_loop_with_producer(statement, place)
+        outcome = join_loop_with_producer(statements[at], place)
         if isinstance(outcome, tuple):
             again = {p.name for s in outcome for p in s.pattern}
             kept = [s for s in above if again.isdisjoint(p.name for p in s.pattern)]
             late = [s for s in kept if not again.isdisjoint(free_names(s))]
             early = [s for s in kept if s not in late]
-            made = (*early, *outcome, *late, *below)
-            body = replace(body, statements=made)
-            used = free_names(replace(body, statements=())).union(
-                *(free_names(s) for s in made)
-            )
-            live = tuple(
-                s
-                for s in made
-                if not isinstance(s.exp, Scratch) or s.pattern[0].name in used
-            )
-            return _joined(replace(body, statements=live), context)
+            made = replace(body, statements=(*early, *outcome, *late, *below))
+            return _joined(remove_dead_code_in(made), context)
     return body
 
 
