@@ -31,7 +31,6 @@ SLIDES = "Regular flattening"
 FUTHARK = "the Futhark compiler's flattening"
 PPOPP = "Incremental flattening for nested data parallelism (PPoPP'19)"
 
-StatementPattern: TypeAlias = tuple[Param, ...]
 Answer: TypeAlias = Emitted | Declined | None
 
 
