@@ -24,6 +24,7 @@ from minifut.opencl.runtime.device_family import (
     subgroup_of,
 )
 from minifut.opencl.runtime.driver_cache import use_private_folder
+from minifut.opencl.runtime.driver_linker import link_without_libraries
 from minifut.opencl.runtime.driver_target import aligned_target
 from minifut.opencl.runtime.memory import SHARE, host_memory
 
@@ -129,6 +130,8 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         family = cpu_family(handle.native_vector_width_int)
     elif not simulator:
         family, takes_options = describe_family(handle)
+    if is_pocl and is_cpu:
+        link_without_libraries(handle, version)
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
     memory = handle.global_mem_size
     if is_pocl and is_cpu:

@@ -105,12 +105,12 @@ def _place_of_target(memory: int, start: int, library: Library) -> int | None:
     words = [word for (word,) in struct.iter_unpack("<Q", description)]
     names = {name.encode() for name in (*library.processors, library.target)}
     for number, (triple, name) in enumerate(pairwise(words)):
-        if _text(memory, triple) == TRIPLE and _text(memory, name) in names:
+        if text_at(memory, triple) == TRIPLE and text_at(memory, name) in names:
             return start + 8 * (number + 1)
     return None
 
 
-def _text(memory: int, address: int) -> bytes:
+def text_at(memory: int, address: int) -> bytes:
     """The text at an address, nothing where no memory is: a read through the file
     fails where one through a pointer would end the process."""
     try:
