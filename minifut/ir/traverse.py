@@ -105,7 +105,7 @@ def bound_names(node: object) -> list[Name]:
     """The names bound anywhere inside, in order."""
     found: list[Name] = []
     for current in walk(node):
-        for name in getattr(current, "introduces", ()):
+        for name in getattr(type(current), "introduces", ()):
             value = getattr(current, name)
             found.extend(value if isinstance(value, tuple) else (value,))
     return found

@@ -25,7 +25,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
-from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.position_ranges import FAR, extreme, long_literal, used
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -41,9 +41,7 @@ class Rotation:
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_rotation(
-    loop: kc.Statement, context: CodeContext
-) -> tuple[kc.Statement, ...] | Declined | None:
+def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     """Give the points before and behind the one that reads the first element a loop
     each.
 

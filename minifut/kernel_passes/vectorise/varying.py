@@ -11,11 +11,12 @@ itself, whose names may be among those that vary.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence, Set
+from collections.abc import Collection, Iterable, Sequence, Set
+from typing import Any
 
 from minifut.ir.calls import reachable
+from minifut.ir.fields import lister_of
 from minifut.ir.search import nodes_of
-from minifut.ir.traverse import walk
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
@@ -56,20 +57,26 @@ def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
     return any(name is kc.Register or name in varying for name in _sources_of(exp))
 
 
-def _sources_of(exp: kc.Expression) -> Iterator[object]:
+def _sources_of(exp: kc.Expression) -> list[object]:
     """The names that the value of an expression depends on, and the classes of loads
     and registers if it has some."""
-    for node in walk(exp):
-        match node:
-            case kc.Register():
-                yield kc.Register
-            case kc.Variable(name, _):
-                yield name
-            case kc.Load(memory):
-                yield kc.Load
-                yield memory.name
-            case kc.SizeValue(size):
-                yield from size.names()
+    found: list[object] = []
+    nodes: list[Any] = [exp]
+    for node in nodes:
+        cls = type(node)
+        if cls is kc.Variable:
+            found.append(node.name)
+            continue
+        if cls is kc.SizeValue:
+            found += node.size.names()
+        elif cls is kc.Load:
+            found += (kc.Load, node.memory.name)
+        elif cls is kc.Register:
+            found.append(kc.Register)
+        children_of = lister_of(cls)
+        if children_of is not None:
+            nodes += children_of(node)
+    return found
 
 
 def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
