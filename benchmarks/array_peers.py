@@ -124,3 +124,55 @@ def rotary_loops(rows: Any, cosines: Any, sines: Any) -> Any:
             out[i, 2 * j] = a * c - b * s
             out[i, 2 * j + 1] = a * s + b * c
     return out
+
+
+def rotations(steps: int, xs: Any, ys: Any, fields: Any) -> Any:
+    for _ in range(steps):
+        mean = fields.mean(0)
+        moved = [
+            np.roll(field, (-x, -y), (0, 1))
+            for x, y, field in zip(xs, ys, fields, strict=True)
+        ]
+        fields = np.stack([f + np.float32(0.5) * (mean - f) for f in moved])
+    return fields
+
+
+def rotations_loops(steps: int, xs: Any, ys: Any, fields: Any) -> Any:
+    k, n, m = fields.shape
+    for _ in range(steps):
+        new = np.empty_like(fields)
+        for i in prange(n):
+            for j in range(m):
+                mean = np.float32(0)
+                for c in range(k):
+                    mean += fields[c, i, j]
+                mean /= k
+                for c in range(k):
+                    f = fields[c, (i + xs[c]) % n, (j + ys[c]) % m]
+                    new[c, i, j] = f + np.float32(0.5) * (mean - f)
+        fields = new
+    return fields
+
+
+def substitution(lower: Any, given: Any) -> Any:
+    x = given.copy()
+    for i in range(len(lower)):
+        x[i] = (given[i] - lower[i, :i] @ x[:i]) / lower[i, i]
+    return x
+
+
+def substitution_loops(lower: Any, given: Any) -> Any:
+    n, m = given.shape
+    x = given.copy()
+    for i in range(n):
+        for k in range(i):
+            for j in range(m):
+                x[i, j] -= lower[i, k] * x[k, j]
+        for j in range(m):
+            x[i, j] /= lower[i, i]
+    return x
+
+
+def documents(queries: Any, found: Any) -> Any:
+    units = found / np.linalg.norm(found, axis=1, keepdims=True)
+    return (queries @ units.T).argmax(1)

@@ -260,6 +260,28 @@ WORKS: dict[str, Work] = {
         arrays.rotary,
         arrays.rotary_loops,
     ),
+    "rotations": Work(
+        lambda r, s: (
+            20,
+            np.array([0, 1, 0, -1, 0, 1, -1, -1, 1]),
+            np.array([0, 0, 1, 0, -1, 1, 1, -1, -1]),
+            _floats(r, 9, int(200 * s), 200),
+        ),
+        arrays.rotations,
+        arrays.rotations_loops,
+    ),
+    "substitution": Work(
+        lambda r, s: (
+            np.tril(r.random((256, 256))) + 16 * np.eye(256),
+            r.random((256, int(256 * s))),
+        ),
+        arrays.substitution,
+        arrays.substitution_loops,
+    ),
+    "documents": Work(
+        lambda r, s: (_floats(r, int(500 * s), 64), _floats(r, 5000, 64)),
+        arrays.documents,
+    ),
     "polynomials": Work(
         lambda r, s: (r.normal(size=int(4000 * s)), r.normal(size=int(3000 * s))),
         np.convolve,
