@@ -16,12 +16,11 @@ Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable, replace
-from minifut.ir.search import nodes_of
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
@@ -29,6 +28,9 @@ from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.position_ranges import FAR, extreme, long_literal, used
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
+
+MOST_DEFINITIONS = 4
+"""of a distance or divisor that are looked into: their uses may grow exponentially"""
 
 
 @immutable
@@ -134,11 +136,31 @@ class _Rotations:
         if exp.operator.name != "mod" or exp.type != kc.LONG:
             return None
         number, by = exp.operands
-        distance, divisor = self.distance(number), outside(by, self.made)
-        if distance is None or not self.inside.isdisjoint(used_names(divisor)):
+        distance = self.distance(number)
+        divisor = None if distance is None else self.outside(by)
+        if distance is None or divisor is None:
             return None
         self.operator = exp.operator
         return Rotation(distance, divisor)
+
+    def outside(self, exp: kc.Expression) -> kc.Expression | None:
+        """An expression in names from outside of the loop, with a few definitions in
+        the place of variables; None if there is none. What is loaded in the loop it may
+        have written: loads that are the same for all points have left it."""
+        for _ in range(MOST_DEFINITIONS):
+            names = used_names(exp) & self.inside
+            if not names:
+                return None if contains(exp, kc.Load) else exp
+            if not names <= self.made.keys():
+                return None
+            exp = self.defined(exp, min(names, key=str))
+        return None
+
+    def defined(self, exp: Any, name: Name) -> Any:
+        """The expression with the definition of one variable."""
+        if isinstance(exp, kc.Variable):
+            return self.made[name] if exp.name == name else exp
+        return map_children(exp, lambda child: self.defined(child, name))
 
     def distance(self, exp: kc.Expression) -> kc.Expression | None:
         """What an index is more than the variable, if that is the same for all."""
@@ -147,15 +169,14 @@ class _Rotations:
         match kc.infix(exp):
             case "+" | "-" as sign, left, right:
                 if left == self.index:
-                    rest = outside(right, self.made)
-                    rest = rest if sign == "+" else kc.Literal(0, kc.LONG) - rest
+                    rest = self.outside(right)
                 elif right == self.index and sign == "+":
-                    rest = outside(left, self.made)
+                    rest = self.outside(left)
                 else:
                     return None
-                names = used_names(rest)
-                known = not names or not self.inside.isdisjoint(names)
-                return None if known else rest
+                if rest is None or not used_names(rest):
+                    return None
+                return rest if sign == "+" else kc.Literal(0, kc.LONG) - rest
         return None
 
     def with_index(self, node: Any, index: kc.Expression) -> Any:
@@ -163,14 +184,6 @@ class _Rotations:
         if isinstance(node, kc.Operation) and self.rotation(node) is not None:
             return index
         return map_children(node, lambda child: self.with_index(child, index))
-
-
-def outside(exp: kc.Expression, made: Mapping[Name, kc.Expression]) -> kc.Expression:
-    """An expression with definitions in the place of variables."""
-    if isinstance(exp, kc.Variable) and exp.name in made:
-        return outside(made[exp.name], made)
-    changed: kc.Expression = map_children(exp, lambda child: outside(child, made))
-    return changed
 
 
 def _remainder(

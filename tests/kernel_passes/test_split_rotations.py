@@ -57,3 +57,31 @@ def test_a_rotation_has_a_loop_for_each_side() -> None:
     core = stages.to_core(stages.check(Source("r.fut", text)))
     kernels = stages.to_host_module(stages.to_kernels(core), "cpu", "r")
     assert "long again" in kernels
+
+
+def test_chains_of_definitions_are_not_written_out() -> None:
+    """Each is used twice by the next: written out there are 2^60 of the first."""
+    chain = "\n".join(f"let x{k + 1} = x{k} * x{k} + x{k} ^ {k}" for k in range(60))
+    text = f"""
+      def main [n] (f: [n]i64) =
+        map (\\x0 -> {chain} in (x0 + x60) % (x60 | 1)) f"""
+    core = stages.to_core(stages.check(Source("r.fut", text)))
+    assert "mod_i64" in stages.to_host_module(stages.to_kernels(core), "cpu", "r")
+
+
+@pytest.mark.device
+def test_a_distance_that_the_loop_changes() -> None:
+    text = """
+      def main [n] (c: *[1]i64) (f: [n]i64) : ([1]i64, [n]i64) =
+        loop (c, g) = (c, copy f) for i < n do
+          let g[i] = f[(i + c[0]) % n]
+          in (c with [0] = c[0] + g[i], g)"""
+    core = stages.to_core(stages.check(Source("r", text)))
+    program = minifut.compile(text, schedule="cpu")
+    f = np.arange(17) * 3 % 17
+    for one, other in zip(
+        program.main(np.array([5]), f),
+        interpreted_program(core).main(np.array([5]), f),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
