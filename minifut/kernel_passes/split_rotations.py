@@ -19,11 +19,11 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal
-from minifut.ir.node import immutable, replace
+from minifut.ir.node import replace
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.position_ranges import FAR, extreme, long_literal, used
 from minifut.names import Name
@@ -31,15 +31,6 @@ from minifut.rewrite.rule import Declined, rule
 
 MOST_DEFINITIONS = 4
 """of a distance or divisor that are looked into: their uses may grow exponentially"""
-
-
-@immutable
-class Rotation:
-    """An index `(j + distance) mod divisor` of the variable j of a loop; both are in
-    names from outside of it."""
-
-    distance: kc.Expression
-    divisor: kc.Expression
 
 
 @rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
@@ -79,11 +70,11 @@ def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     search = _Rotations(loop)
     if len(search.found) != 1:
         return Declined("no index is rotated, or several differently")
-    (rotation,) = search.found
+    (remainder,) = search.found
     k, start, stop = context.k, loop.start, loop.bound
-    distance, divisor = rotation.distance, rotation.divisor
+    distance, divisor = remainder.operands
     with k.nested() as made:
-        shift = k.declare("shift", _remainder(distance, divisor, search))
+        shift = k.declare("shift", remainder)
         within = kc.all_of(
             (
                 start >= 0,
@@ -107,23 +98,15 @@ def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
 
 
 class _Rotations:
-    """The rotated indices in the body of a loop: `found` has each rotation once."""
+    """The rotated indices `(j + distance) mod divisor` in the body of a loop over j:
+    `found` has each `distance mod divisor` once, in names from outside of the loop."""
 
     def __init__(self, loop: kc.For) -> None:
         self.index = loop.variable
         body = loop.body.statements
-        self.changing = assigned(body)
-        self.inside = declared(body) | self.changing | {loop.variable.name}
-        self.made: dict[Name, kc.Expression] = {
-            statement.variable.name: statement.init
-            for statement in body
-            if isinstance(statement, kc.Declare)
-            and isinstance(statement.variable, kc.Variable)
-            and statement.init is not None
-            and statement.variable.name not in self.changing
-        }
-        self.operator: Any = None
-        self.found: list[Rotation] = []
+        self.inside = declared(body) | assigned(body) | {loop.variable.name}
+        self.made = constants(body)
+        self.found: list[kc.Operation] = []
         for node in nodes_of(kc.Operation, loop.body):
             rotation = self.rotation(node)
             if rotation is not None and not any(
@@ -131,7 +114,7 @@ class _Rotations:
             ):
                 self.found.append(rotation)
 
-    def rotation(self, exp: kc.Operation) -> Rotation | None:
+    def rotation(self, exp: kc.Operation) -> kc.Operation | None:
         """What a remainder is of, if that is the variable and a distance."""
         if exp.operator.name != "mod" or exp.type != kc.LONG:
             return None
@@ -140,8 +123,7 @@ class _Rotations:
         divisor = None if distance is None else self.outside(by)
         if distance is None or divisor is None:
             return None
-        self.operator = exp.operator
-        return Rotation(distance, divisor)
+        return replace(exp, operands=(distance, divisor))
 
     def outside(self, exp: kc.Expression) -> kc.Expression | None:
         """An expression in names from outside of the loop, with a few definitions in
@@ -184,9 +166,3 @@ class _Rotations:
         if isinstance(node, kc.Operation) and self.rotation(node) is not None:
             return index
         return map_children(node, lambda child: self.with_index(child, index))
-
-
-def _remainder(
-    distance: kc.Expression, divisor: kc.Expression, search: _Rotations
-) -> kc.Expression:
-    return kc.Operation(search.operator, (distance, divisor), kc.LONG)
