@@ -20,7 +20,7 @@ import os
 import struct
 from typing import Any
 
-from minifut.opencl.runtime.driver_target import LONGEST, VERSION, text_at
+from minifut.opencl.runtime.driver_target import LONGEST, VERSION, point_to, text_at
 
 KNOWN = (b"-nostartfiles", b"-shared")
 """the flags that are replaced: others are left alone"""
@@ -32,18 +32,8 @@ def link_without_libraries(handle: Any, version: str) -> bool:
     are."""
     if VERSION not in version:
         return False
-    try:
-        memory = os.open("/proc/self/mem", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        place = _place_of_flags(memory, handle.int_ptr)
-    finally:
-        os.close(memory)
-    if place is None:
-        return False
-    ctypes.c_void_p.from_address(place).value = ctypes.addressof(_flags)
-    return True
+    flags = ctypes.addressof(_flags)
+    return point_to(flags, lambda memory: _place_of_flags(memory, handle.int_ptr))
 
 
 def _place_of_flags(memory: int, start: int) -> int | None:

@@ -36,6 +36,7 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -75,18 +76,26 @@ def aligned_target(handle: Any, version: str) -> str:
     library = LIBRARIES.get(handle.native_vector_width_int)
     if VERSION not in version or library is None or not _has_avx2():
         return ""
+    text = ctypes.addressof(_texts[library.target])
+    start = handle.int_ptr
+    done = point_to(text, lambda memory: _place_of_target(memory, start, library))
+    return library.target if done else ""
+
+
+def point_to(address: int, place_in: Callable[[int], int | None]) -> bool:
+    """Replace the pointer that is found in the memory of the process, an open file, by
+    another address; gives whether there is one."""
     try:
         memory = os.open("/proc/self/mem", os.O_RDONLY)
     except OSError:
-        return ""
+        return False
     try:
-        place = _place_of_target(memory, handle.int_ptr, library)
+        place = place_in(memory)
     finally:
         os.close(memory)
-    if place is None:
-        return ""
-    ctypes.c_void_p.from_address(place).value = ctypes.addressof(_texts[library.target])
-    return library.target
+    if place is not None:
+        ctypes.c_void_p.from_address(place).value = address
+    return place is not None
 
 
 def _has_avx2() -> bool:
