@@ -55,7 +55,7 @@ def _compiled(
         module = host_module(
             source,
             schedule,
-            lambda: _made(source, schedule, name, derivative),
+            lambda: _made(source, options, schedule, derivative),
             "" if derivative is None else str(derivative),
         )
         return load(
@@ -83,11 +83,14 @@ def _compiled(
 
 
 def _made(
-    source: Source, schedule: str, name: str, derivative: Derivative | None
+    source: Source, options: Options, schedule: str, derivative: Derivative | None
 ) -> HostModule:
+    from minifut.opencl.runtime.driver_start import driver_starts
+
     checked = check(source)
-    program = to_kernels(_core(checked, derivative))
-    text = to_host_module(program, schedule, name)
+    with driver_starts(options.device, options.max_memory):
+        program = to_kernels(_core(checked, derivative))
+        text = to_host_module(program, schedule, Path(source.name).stem)
     paths = map(os.path.abspath, checked.imports)
     imports = {path: checksum_of(path) for path in paths}
     return HostModule(text, documentation_of(checked), imports)

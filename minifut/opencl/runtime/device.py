@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -183,7 +184,12 @@ def _packaged_pocl_version() -> str | None:
 
 def list_devices() -> list[Device]:
     """All devices, in an order that does not depend on how drivers are found."""
-    return list(_listed())
+    with listing:
+        return list(_listed())
+
+
+listing = threading.Lock()
+"""held while drivers are loaded, which is done once"""
 
 
 @cache  # the loader looks for drivers once in a process

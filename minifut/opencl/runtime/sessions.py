@@ -16,7 +16,7 @@ from dataclasses import replace
 from typing import Any
 
 from minifut.errors import ForkedError
-from minifut.opencl.runtime.device import open_device
+from minifut.opencl.runtime.device import listing, open_device
 from minifut.opencl.runtime.queue import Session
 
 _sessions: dict[tuple[Any, ...], Session] = {}
@@ -47,7 +47,8 @@ _held: list[Any] = []
 
 def _before_fork() -> None:
     """Let runs of other threads end, in which the driver may hold locks."""
-    locks: list[Any] = [_opening, *(session.lock for session in _sessions.values())]
+    locks: list[Any] = [_opening, listing]
+    locks += [session.lock for session in _sessions.values()]
     for lock in locks:
         lock.acquire()
         _held.append(lock)
