@@ -156,6 +156,7 @@ class CodeBuilder:
         points: bool = False,
         expensive: bool = False,
         streams: bool = False,
+        rolled: bool = False,
         extent: kc.Operand | None = None,
     ) -> Iterator[kc.Variable]:
         """A for loop; gives its variable, of type `type_`."""
@@ -173,6 +174,7 @@ class CodeBuilder:
                 points,
                 expensive,
                 streams=streams,
+                rolled=rolled,
                 extent=None if extent is None else kc.as_expression(extent, type_),
             )
         )

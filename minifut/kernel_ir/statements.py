@@ -134,7 +134,8 @@ class For:
     may, unless it would gather words around bytes. `points`: they are the points of a
     map, in any order, which may be lifted to lanes. `expensive`: a round is much work,
     with loops or calls inside, of which the compiler of the device makes no vectors.
-    `streams`: a round takes a block of arrays that are long and read once. `full`: most
+    `streams`: a round takes a block of arrays that are long and read once. `rolled`:
+    its few rounds are not worth the time of compiling as copies. `full`: most
     often the bound is this, known when the kernel is built; then a GPU may unroll the
     loop. `extent`: where work-items of a group take different rounds before they
     synchronise, at least `bound - start` of each, the same for all; those that are done
@@ -143,7 +144,7 @@ class For:
 
     printed = (
         "for {variable!} = {start} to {bound} by {step}"
-        "{parallel?}{points?}{expensive?}{scalar?}{narrow?}{streams?}"
+        "{parallel?}{points?}{expensive?}{scalar?}{narrow?}{streams?}{rolled?}"
         "<? unrolled {full}><? within {extent}> {body}"
     )
 
@@ -158,6 +159,7 @@ class For:
     scalar: bool = False
     narrow: bool = False
     streams: bool = False
+    rolled: bool = False
     full: Expression | None = None
     extent: Expression | None = None
 

@@ -10,10 +10,12 @@ PRELUDE = """\
 #define REASSOCIATE _Pragma("clang fp reassociate(on) contract(fast)")
 #define PARALLEL _Pragma("clang loop vectorize(assume_safety)")
 #define SCALAR _Pragma("clang loop vectorize(disable)")
+#define ROLLED _Pragma("clang loop unroll(disable)")
 #else
 #define REASSOCIATE
 #define PARALLEL
 #define SCALAR
+#define ROLLED
 #endif
 #ifdef __AVX512F__
 #define NARROW SCALAR
@@ -95,6 +97,7 @@ MACROS = frozenset(
         "REASSOCIATE",
         "PARALLEL",
         "SCALAR",
+        "ROLLED",
         "NARROW",
         "STREAM",
         "KEEP",

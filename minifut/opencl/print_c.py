@@ -156,6 +156,8 @@ class CPrinter(ExpressionPrinter):
                     self.line("PARALLEL")
                 elif statement.scalar or statement.narrow:
                     self.line("SCALAR" if statement.scalar else "NARROW")
+                elif statement.rolled:
+                    self.line("ROLLED")
                 self.line(f"{self.head(statement)} {{")
                 self.block(statement.body)
             case kc.While(condition, body):

@@ -115,13 +115,17 @@ def transpose_square(
         return kc.Block(tuple(made))
 
     whole = square((*at, row, column), width, streaming)
-    half, two = width // 2, Size.constant(2)
+    half = width // 2
     nbytes = width * _register_bits(scalar) // 8
     if width * nbytes <= 512:
         k.statements.extend(whole.statements)
         return
-    with k.nested() as quarters, each_register(k, (two, two)) as (across, down):
-        place = (row + Size.of(down) * half, column + Size.of(across) * half)
+    with (
+        k.nested() as quarters,
+        k.loop("j", width, 0, half, rolled=True) as across,
+        k.loop("i", width, 0, half, rolled=True) as down,
+    ):
+        place = (row + k.as_size(down), column + k.as_size(across))
         k.emit(square((*at, *place), half, False))
     fits = k.build_constant(VECTOR_BYTES) >= nbytes
     k.emit(kc.StaticIf(fits, whole, kc.Block(tuple(quarters))))
