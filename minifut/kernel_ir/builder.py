@@ -12,7 +12,7 @@ Parameters come by themselves: a name of the host that the code mentions becomes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from minifut.ir.kernels import Parameter as Tunable
@@ -216,6 +216,17 @@ class CodeBuilder:
         with self.nested() as body:
             yield
         self.emit(kc.Branch(last.condition, last.then, kc.Block(tuple(body))))
+
+    @contextmanager
+    def unless(self, conditions: Sequence[kc.Expression]) -> Iterator[None]:
+        """Statements that are skipped where all conditions hold, if there are any."""
+        with self.nested() as body:
+            yield
+        if conditions:
+            some_fail = kc.Call("!", (kc.all_of(conditions),), kc.TRUTH)
+            self.emit(kc.Branch(some_fail, kc.Block(tuple(body))))
+        else:
+            self.statements.extend(body)
 
     @contextmanager
     def reassociate(self, wanted: bool = True) -> Iterator[None]:

@@ -22,7 +22,8 @@ from minifut.names import NameSource
 from minifut.passes.flatten.cheap import has_check
 from minifut.passes.flatten.context import SEGMENTED
 from minifut.passes.remove_checks.driver import NO_RULES, FactsWalk
-from minifut.passes.remove_checks.rules import FactContext, by_facts, conjuncts
+from minifut.passes.remove_checks.parts import conjuncts
+from minifut.passes.remove_checks.rules import FactContext, by_facts
 from minifut.passes.simplify.dead_code import with_functions
 from minifut.rewrite.context import with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule

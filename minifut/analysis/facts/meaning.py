@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.analysis.facts import proof
-from minifut.analysis.facts.floats import never_negative
+from minifut.analysis.facts.floats import ceilings_of, never_negative
 from minifut.analysis.facts.forms import (
     Fact,
     Form,
@@ -326,8 +326,15 @@ def _converted_bounds(facts: Facts, name: Name, exp: ScalarOp) -> list[Fact]:
     """What is no less than 0 loses high bits only."""
     (operand,), x = exp.operands, of_atom(name)
     if exp.operator.operands[0].is_float:
-        natural = never_negative(facts, operand)
-        return [_by_definition(x, number(0))] if natural else []
+        if not never_negative(facts, operand):
+            return []
+        bounds = [_by_definition(x, number(0))]
+        ceilings = ceilings_of(facts, exp)
+        if len(ceilings) == 1:
+            most = form_of(facts, ceilings[0].number)
+            if facts.range_of_form(most)[1] <= ceilings[0].exact:
+                bounds.append(_by_definition(most, x))
+        return bounds
     if not exp.operator.operands[0].is_integer:
         return []
     a = form_of(facts, operand)

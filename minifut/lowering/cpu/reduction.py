@@ -162,7 +162,8 @@ class Reduction:
             holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
         at_once = partial(test_range, context=CodeContext(k))
-        k.statements.extend(change_loops(tuple(tests), at_once))
+        with k.unless([k.scalar(atom) for atom in self.checks.sufficient]):
+            k.statements.extend(change_loops(tuple(tests), at_once))
         with k.branch(fine.differs(0)):
             work(replace(self, checks=None))
         with k.otherwise():

@@ -148,8 +148,8 @@ def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
         *(__local loose_float16 *)(bs + (16 * m * panel + 16 * i_1 + j + 16 * ${r_5})) =
         row_4_r${r_5};
         ..
-        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_19}) +
-        (16 * i_7 * m + 16 * k))));
+        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_17}) +
+        (16 * i_8 * m + 16 * k))));
     declines: the elements of a panel are contiguous in b
         like before of pack_into_panels
     """

@@ -51,6 +51,9 @@ class ChunkChecks(Generic[SegmentedT]):
 
     statements: tuple[Stm, ...]
     condition: Atom
+    sufficient: tuple[Atom, ...]
+    """what is the same at all points: if all of it holds, all checks do; empty if
+    nothing is known to suffice"""
     checked: SegmentedT
     unchecked: SegmentedT
 
@@ -127,7 +130,34 @@ def test_chunks_first(
         return Declined("a condition needs what a check stands before")
     if len(needed) > LARGEST:
         return Declined("the conditions take much code")
-    return ChunkChecks(tuple(needed), condition, operation, unchecked)
+    sufficient = _sufficient(body.statements)
+    return ChunkChecks(tuple(needed), condition, sufficient, operation, unchecked)
+
+
+def _sufficient(statements: tuple[Stm, ...]) -> tuple[Atom, ...]:
+    """What is computed outside of a body, of which all implies the checks in it."""
+    own = {p.name: s.exp for s in statements for p in s.pattern}
+    found: dict[Atom, None] = {}
+    waiting: list[Atom] = []
+    for statement in statements:
+        if isinstance(statement.exp, Assert):
+            waiting.append(statement.exp.condition)
+        elif has_checks(statement.exp):
+            return ()
+    while waiting:
+        atom = waiting.pop()
+        exp = own.get(atom) if isinstance(atom, Name) else None
+        parts = exp.operands if isinstance(exp, ScalarOp) else ()
+        shared = [part for part in parts if part not in own]
+        if exp is None and isinstance(atom, Name):
+            found[atom] = None
+        elif isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
+            waiting += parts
+        elif shared and isinstance(exp, ScalarOp) and str(exp.operator) == "or_bool":
+            found[shared[0]] = None
+        else:
+            return ()
+    return tuple(found)
 
 
 def _is_cheap(statement: Stm) -> bool:

@@ -73,8 +73,10 @@ class PointKind:
 
 @immutable
 class Phases:
-    """`test` computes whether all checks of a point hold, `work` does without them."""
+    """`test` computes whether all checks of a point hold, `work` does without them;
+    `suffices` what all points share, of which all has to be true for that, if any."""
 
+    suffices: Callable[[KernelBuilder], list[kc.Expression]]
     test: Callable[[KernelBuilder, Indices], kc.Expression]
     work: VisitIndices
 
@@ -193,7 +195,7 @@ def _phases_of_rows(phases: ChunkCode | None, length: int) -> ChunkCode | None:
     match phases:
         case Phases():
             each = partial(_visit_row, phases.work, length)
-            return Phases(partial(test, phases), each)
+            return Phases(phases.suffices, partial(test, phases), each)
         case Clamped():
             return Clamped(phases.bounds, partial(work, phases))
     return phases
@@ -282,8 +284,9 @@ def points(
             holds = kc.Cast(phases.test(k, at), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
         test = kc.For(index, at_block, end, one, kc.Block(tuple(tests)), True, True)
-        for statement in tested(k, test):
-            k.emit(statement)
+        with k.unless(phases.suffices(k)):
+            for statement in tested(k, test):
+                k.emit(statement)
         again = k.variable(index.name.base, kc.LONG)
         with k.branch(kc.Binary("!=", fine, kc.Literal(0, kc.INT), kc.TRUTH)):
             there, kind = (*at[:-1], again), PointKind(True, kind.expensive)

@@ -124,7 +124,10 @@ def phases_of(
         k.bind_indices(indices, at)
         run_points(k, chosen.unchecked.body, outputs, at)
 
-    return Phases(test, work)
+    def suffices(k: KernelBuilder) -> list[kc.Expression]:
+        return [k.scalar(atom) for atom in chosen.sufficient]
+
+    return Phases(suffices, test, work)
 
 
 def _array(host: HostBuilder, name: Name) -> Array | None:

@@ -25,7 +25,7 @@ from minifut.ir.traverse import bound_names, free_names
 from minifut.ir.types import I64, U64
 from minifut.names import Name
 from minifut.passes.block_steps.states import RepeatedMap
-from minifut.passes.remove_checks.rules import conjuncts
+from minifut.passes.remove_checks.parts import conjuncts
 from minifut.passes.speculate.branches import reason_to_jump
 from minifut.rewrite.rule import Decline
 

@@ -200,6 +200,8 @@ class FactsWalk:
         width = self.facts.form(exp.width)
         with self.facts.inner():
             self.facts.run_at_least_once(width)
+            outside = self.context.first_inside
+            self.context.first_inside = len(self.facts.order)
             for parameter, array in zip(
                 exp.function.parameters, exp.arrays, strict=True
             ):
@@ -208,6 +210,7 @@ class FactsWalk:
             limited = limited_results(
                 self.facts, replace(exp, function=function), width
             )
+            self.context.first_inside = outside
         rest = map_children(
             exp, lambda part: part if isinstance(part, Lambda) else self.node(part)
         )

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TypeGuard
 
 from minifut.analysis.facts import Fact, Facts, Proof
-from minifut.analysis.facts.forms import Form, combine, difference, number, of_atom
+from minifut.analysis.facts.forms import (
+    Form,
+    atoms_of,
+    combine,
+    difference,
+    number,
+    of_atom,
+)
 from minifut.ir.builder import Builder
 from minifut.ir.core import Assert, Atom, Constant, Copy, If, Iota, ScalarOp, Stm
 from minifut.ir.node import mutable, replace
@@ -17,6 +24,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope
 from minifut.ir.types import BOOL
 from minifut.names import Name, NameSource
+from minifut.passes.remove_checks.parts import Test, conjuncts, named, rest_of
 from minifut.rewrite.context import with_expression
 from minifut.rewrite.rule import Declined, Outcome, Remark, rule
 from minifut.rewrite.trace import Derivation
@@ -36,6 +44,16 @@ class FactContext:
     derivation: Derivation | None = None
     proof: Proof = ()
     emitted: tuple[Stm, ...] = ()
+    first_inside: int = 0
+    """how many names were known before the function of the innermost SOAC"""
+
+    def is_shared(self, atom: Atom) -> bool:
+        """Whether an integer is the same at all points of the innermost SOAC."""
+        order = self.facts.order
+        return all(
+            isinstance(each, Name) and order.get(each, -1) < self.first_inside
+            for each in atoms_of(self.facts.form(atom))
+        )
 
     def builder(self, statement: Stm) -> Builder:
         """A builder whose statements carry the location of this one."""
@@ -116,6 +134,45 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let natural: bool = le_i64(0i64, least)
         let inside: bool = le_i64(0i64, j)
         let () = assert(inside, ["negative"], [])
+    before:
+        given (n: i64, xs: [n]f64, y: f64)
+        let last: i64 = sub_i64(n, 1i64)
+        let most: f64 = convert_i64_f64(last)
+        let least: f64 = min_f64(most, y)
+        let place: f64 = max_f64(0f64, least)
+        let k: i64 = convert_f64_i64(place)
+        let below: bool = lt_i64(k, n)
+        let () = assert(below, ["outside"], [])
+    after:
+        let last: i64 = sub_i64(n, 1i64)
+        let most: f64 = convert_i64_f64(last)
+        let least: f64 = min_f64(most, y)
+        let place: f64 = max_f64(0f64, least)
+        let k: i64 = convert_f64_i64(place)
+        let below: bool = lt_i64(k, n)
+        let inside: bool = lt_i64(0i64, n)
+        let () = assert(inside, ["outside"], [])
+    before:
+        given (n: i64, xs: [n]f32, y: f32)
+        let last: i64 = sub_i64(n, 1i64)
+        let most: f32 = convert_i64_f32(last)
+        let least: f32 = min_f32(most, y)
+        let place: f32 = max_f32(0f32, least)
+        let k: i64 = convert_f32_i64(place)
+        let below: bool = lt_i64(k, n)
+        let () = assert(below, ["outside"], [])
+    after:
+        let last: i64 = sub_i64(n, 1i64)
+        let most: f32 = convert_i64_f32(last)
+        let least: f32 = min_f32(most, y)
+        let place: f32 = max_f32(0f32, least)
+        let k: i64 = convert_f32_i64(place)
+        let below: bool = lt_i64(k, n)
+        let inside: bool = lt_i64(0i64, n)
+        let inside_1: bool = le_i64(last, 16777216i64)
+        let enough: bool = and_bool(inside, inside_1)
+        let inside_2: bool = or_bool(enough, below)
+        let () = assert(inside_2, ["outside"], [])
     declines: no part of the condition is proved
         given (i: i64)
         let natural: bool = le_i64(0i64, i)
@@ -124,60 +181,27 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
     exp = statement.exp_of(Assert)
     proof: list[Proof] = []
     parts = conjuncts(context.facts, exp.condition)
-    left: list[Atom | ScalarOp] = []
+    left: list[Test] = []
+    is_new = False
     for part in parts:
         shown = context.facts.holds(part)
         if shown is not None:
             proof.append(shown)
             continue
-        rest, of_rest = _with_operands(context.facts, part)
+        found = rest_of(context.facts, part, context.is_shared)
+        is_new = is_new or found is not None
+        rest, of_rest = found or ([part], [])
         left += rest
         proof += of_rest
-    used = tuple(fact for shown in proof for fact in shown)
-    context.proof = used
+    context.proof = tuple(fact for shown in proof for fact in shown)
     if not left:
         return ()
-    if not proof:
+    if not proof and not is_new:
         return Declined("no part of the condition is proved")
     build = context.builder(statement)
-    named = [
-        build.let(part, "inside") if isinstance(part, ScalarOp) else part
-        for part in left
-    ]
-    condition = build.all_of(named, "inside")
+    condition = build.all_of([named(build, part) for part in left], "inside")
+    context.facts.assume(exp.condition, True, "a check")
     return with_expression(statement, replace(exp, condition=condition), build)
-
-
-def conjuncts(facts: Facts, condition: Atom) -> list[Atom]:
-    """The conditions that must all hold for this one to hold."""
-    exp = facts.definition(condition)
-    if isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
-        return [part for o in exp.operands for part in conjuncts(facts, o)]
-    return [condition]
-
-
-def _with_operands(
-    facts: Facts, condition: Atom
-) -> tuple[list[Atom | ScalarOp], list[Proof]]:
-    """What is left to test of `x <= min(a, b)` or `max(a, b) <= y` where the comparison
-    with an operand is proved, and the proofs: often the other one is the same at all
-    points of a map."""
-    exp = facts.definition(condition)
-    if isinstance(exp, ScalarOp) and exp.operator.name in ("le", "lt"):
-        less, more = exp.operands
-        above, below = facts.definition(more), facts.definition(less)
-        pairs: list[tuple[Atom, Atom]] = []
-        if _is_integer(above, ("min",)):
-            pairs = [(less, operand) for operand in above.operands]
-        elif _is_integer(below, ("max",)):
-            pairs = [(operand, more) for operand in below.operands]
-        compare = facts.below if exp.operator.name == "lt" else facts.at_most
-        shown = [compare(*pair) for pair in pairs]
-        proofs = [found for found in shown if found is not None]
-        if proofs:
-            tests = zip(pairs, shown, strict=True)
-            return [ScalarOp(exp.operator, p) for p, s in tests if s is None], proofs
-    return [condition], []
 
 
 @rule(If, remark=by_facts)
