@@ -8,8 +8,8 @@
     }
 
 That a body does so is proved by cases (`ir.cases`), as for operators of the core: it is
-evaluated for an element whose key is less, equal, greater, or a NaN, which may never be
-kept.
+evaluated for an element whose key is less, equal, greater, or a NaN. A loop that keeps
+an element where one of both keys is a NaN keeps an extreme if there is none.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class KeptExtreme:
     key: kc.Variable
     greatest: bool
     first: bool
+    keeps_nan: bool
+    """whether it keeps the next element where one of both keys is a NaN"""
     element: tuple[kc.Statement, ...]
     """what declares the key of an element"""
 
@@ -74,9 +76,9 @@ def kept_extreme(loop: kc.For) -> KeptExtreme | None:
         return None
     results = [_kept(loop, best, place, key, outcome) for outcome in OUTCOMES]
     match results:
-        case [bool() as less, bool() as equal, bool() as greater, False]:
+        case [bool() as less, bool() as equal, bool() as greater, bool() as nan]:
             if less != greater:
-                return KeptExtreme(best, key, greater, not equal, element)
+                return KeptExtreme(best, key, greater, not equal, nan, element)
     return None
 
 
@@ -172,6 +174,8 @@ def _value(
     match exp:
         case kc.Variable(name):
             return known.get(name)
+        case kc.Literal(bool() as truth):
+            return truth
         case kc.Select(condition, then, otherwise):
             holds = _value(condition, known, outcomes)
             if isinstance(holds, bool):

@@ -10,7 +10,8 @@
 The first loop is a fold of rows in lanes (`row_folds`), and of the second the device's
 compiler makes vectors. What is found is the element that the loop would have kept last,
 so that the body gives what the loop gave, also where nothing exceeds what was there
-before, or where zeros differ in sign.
+before, or where zeros differ in sign. A loop that keeps what is beside a NaN stays for
+rows that have one, which the second loop finds.
 
 Which loops these are: `kept_extremes`.
 """
@@ -148,9 +149,30 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
                 }
             }
         }
+    before:
+        like before, with
+        gt_f32(x, best) => not_bool(le_f32(x, best))
+    after:
+        like after, with
+        if (x > best) => if (!(x <= best))
+        long at_2 = n; => long at_2 = n; long nans = 0L;
+        at_2 = min(at_2, (long)((x == most) ? i : n));
+        => at_2 = min(at_2, (long)((x == most) ? i : n));
+        => nans = nans | ((long)(x != x));
+        if (at_2 < n) {
+        => if (nans != 0L) {
+        => for (long i = 0L; i < n; i++) {
+        => float x = xs[i];
+        => if (!(x <= best)) {
+        => best = x;
+        => place = i;
+        => }
+        => }
+        => }
+        => if ((at_2 < n) && (nans == 0L)) {
     declines: it keeps no extreme with its place
         like before, with
-        gt_f32 => ne_f32
+        le_f32 => ne_f32
     """
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
@@ -172,9 +194,18 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
         at = k.declare("at", none)
         here = kc.Select(found.key.equals(most), index, none, index.type)
         nearest = kc.Call("min" if found.first else "max", (at, here), index.type)
-        body = kc.Block((*found.element, kc.Assign(at, nearest)))
-        k.emit(replace(loop, body=body, scalar=False))
-        with k.branch(at < stop if found.first else at >= loop.start):
+        search = [*found.element, kc.Assign(at, nearest)]
+        if found.keeps_nan:
+            nans = k.declare("nans", kc.Literal(0, index.type))
+            is_nan = kc.Cast(found.key.differs(found.key), index.type)
+            search.append(kc.Assign(nans, kc.Binary("|", nans, is_nan, index.type)))
+        k.emit(replace(loop, body=kc.Block(tuple(search)), scalar=False))
+        is_there = at < stop if found.first else at >= loop.start
+        if found.keeps_nan:
+            with k.branch(nans.differs(0)):
+                k.emit(loop)
+            is_there = kc.all_of((is_there, nans.equals(0)))
+        with k.branch(is_there):
             k.emit(kc.Declare(index, at))
             k.statements.extend(loop.body.statements)
     with k.nested() as chosen:

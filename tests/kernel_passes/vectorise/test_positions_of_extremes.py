@@ -34,11 +34,14 @@ FOUND = {
       loop (i, x) = (-1, -TYPE.inf) for j < n do
         let y = row[j] * row[j] - TYPE.i64 j / 100
         in if y > x then (j, y) else (i, x)""",
-}
-OTHERS = {
-    "a NaN is kept": """
+    "the last least, or beside a NaN": """
       loop (i, x) = (-1, TYPE.inf) for j < n do if x < row[j] then (i, x) else (j, row[j])
       """,
+    "the first greatest, or beside a NaN": """
+      loop (i, x) = (i64.highest, -TYPE.inf) for j < n do
+        if x > row[j] || (x == row[j] && i < j) then (i, x) else (j, row[j])""",
+}
+OTHERS = {
     "what is kept is not compared": """
       loop (i, x) = (-1, 0) for j < n do if row[j] > 0.5 then (j, row[j]) else (i, x)""",
     "a key that a branch gives": """
