@@ -222,9 +222,17 @@ class CodeBuilder:
         """Statements that are skipped where all conditions hold, if there are any."""
         with self.nested() as body:
             yield
+        some_fail = kc.Call("!", (kc.all_of(conditions),), kc.TRUTH)
+        with self.only_if([some_fail] if conditions else []):
+            self.statements.extend(body)
+
+    @contextmanager
+    def only_if(self, conditions: Sequence[kc.Expression]) -> Iterator[None]:
+        """Statements that are skipped where one of these conditions does not hold."""
+        with self.nested() as body:
+            yield
         if conditions:
-            some_fail = kc.Call("!", (kc.all_of(conditions),), kc.TRUTH)
-            self.emit(kc.Branch(some_fail, kc.Block(tuple(body))))
+            self.emit(kc.Branch(kc.all_of(conditions), kc.Block(tuple(body))))
         else:
             self.statements.extend(body)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -32,6 +33,7 @@ from minifut.kernel_passes.vectorise.operators import (
     VectorCode,
 )
 from minifut.kernel_passes.vectorise.ordered_operands import decided_by_order
+from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.names import Name
@@ -95,7 +97,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         return Declined(GATHERED_BY_THE_DEVICE)
     k, many = context.k, INDEPENDENT_ACCUMULATORS if fold.cheap else 1
 
-    def make(vectorised: VectorCode) -> None:
+    def emit(vectorised: VectorCode) -> None:
         rest = (fold.last - fold.first) % (vectorised.width * many)
         whole = k.declare("whole", fold.last - rest)
         lanes = [vectorised.declare("lane", vectorised.neutral) for _ in range(many)]
@@ -133,6 +135,18 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
         vectorised.prefix()
         vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, end)
+
+    def make(vectorised: VectorCode) -> None:
+        body = vectorised.code.body
+        if any(store.memory.space == "global" for store in nodes_of(kc.Store, *body)):
+            emit(vectorised)
+            return
+        assumed: list[kc.Expression] = []
+        vectorised.rows = assumed
+        with k.nested() as made:
+            emit(vectorised)
+        with k.only_if(tested_before(assumed, body)):
+            k.statements.extend(made)
 
     return folded(fold, context, make)
 

@@ -87,6 +87,8 @@ class VectorCode:
 
     def __init__(self, k: CodeBuilder, code: PointCode, width: int) -> None:
         self.code, self.k, self.width = code, k, width
+        self.rows: list[kc.Expression] | None = None
+        """what must hold for lanes to traverse rows, if they may"""
         self.lanes = ExpressionVectoriser(width, frozenset())
         self.left = [self._wide(v) for v in code.left]
         self.right = [self._wide(v) for v in code.right]
@@ -213,5 +215,6 @@ class VectorCode:
         change: Callable[[kc.Statement], kc.Statement] | None = None,
     ) -> None:
         code = self.code
-        made = vectorise(self.k, statements, code.index, at, self.width, code.running)
+        given = self.k, statements, code.index, at, self.width, code.running
+        made = vectorise(*given, rows=self.rows)
         self.k.statements.extend(map(change, made) if change else made)
