@@ -22,6 +22,18 @@ from .checking import inferred
         ('def f = "abc"', "[3]u8"),
         ("def f (x: i32) = assert (x > 0) x", "i32 -> i32"),
         ("def f = (+ 1i64) >-> (2 *)", "i64 -> i64"),
+        (
+            "def f (x: i32) (y: bool) =\n"
+            "  let swap 'a 'b (p: (a, b)) = let (x, y) = p in (y, x)\n"
+            "  in (swap (x, y), swap (y, x))",
+            "i32 -> bool -> ((bool, i32), (i32, bool))",
+        ),
+        (
+            "def f [n] (xs: [n]i32) (ys: [n]bool) =\n"
+            "  let pick [m] 't (fs: [m]bool) (xs: [m]t) = map (.1) (zip fs xs)\n"
+            "  in (pick ys xs, pick ys ys)",
+            "[n] [n]i32 -> [n]bool -> ([n]i32, [n]bool)",
+        ),
     ],
 )
 def test_types(text: str, type_: str | None) -> None:

@@ -154,7 +154,8 @@ def _let_function(state: Inference, node: syntax.LetFunction) -> None:
     node.function_type = type_
     node.name_resolved = state.context.names.fresh(node.name)
     state.scope.bind_value(node.name, node.name_resolved)
-    state.types[node.name_resolved] = Scheme(names, type_)
+    # What has been found out is written out: a use replaces type parameters in it.
+    state.types[node.name_resolved] = Scheme(names, state.finish(type_))
 
 
 def _let_update(state: Inference, node: syntax.LetUpdate) -> None:
