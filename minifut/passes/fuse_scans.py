@@ -43,7 +43,12 @@ from minifut.ir.traverse import atom_size, free_names
 from minifut.ir.types import INTEGERS, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
-from minifut.passes.scan_of_map import ScanOfMap, needed_for, writes_by_index
+from minifut.passes.scan_of_map import (
+    ScanOfMap,
+    needed_for,
+    sizes_by_name,
+    writes_by_index,
+)
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -60,8 +65,9 @@ def fuse_scans(
     derivation = Derivation(trace or Trace())
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
+    sizes = sizes_by_name(nodes_of(Stm, program))
     empty = {
-        node.pattern[0].name: size
+        node.pattern[0].name: size.substitute(sizes)
         for node in nodes_of(Stm, program)
         if (size := _is_zero(node.exp)) is not None
     }

@@ -231,9 +231,19 @@ def needed_for(names: set[Name], statements: Sequence[Stm]) -> list[Stm]:
 
 
 def named_by(size: Size, nodes: Iterable[object]) -> set[Atom]:
-    """The names of statements that compute a size."""
-    computed = (n for n in nodes if isinstance(n, Stm) and size_of(n.exp) == size)
-    return {p.name for s in computed for p in s.pattern}
+    """The names of statements, in order, that compute a size."""
+    return {name for name, found in sizes_by_name(nodes).items() if found == size}
+
+
+def sizes_by_name(nodes: Iterable[object]) -> dict[Name, Size]:
+    """The sizes that statements, in order, compute, of what no other one computes."""
+    found: dict[Name, Size] = {}
+    for node in nodes:
+        size = size_of(node.exp) if isinstance(node, Stm) else None
+        if isinstance(node, Stm) and size is not None:
+            known = size.substitute_short(found) or size
+            found.update((bound.name, known) for bound in node.pattern)
+    return found
 
 
 def read_of(node: object) -> tuple[Name, Atom] | None:

@@ -90,6 +90,10 @@ def main [n] (xs: [n]i64) =
 """programs of which no scan stays behind"""
 
 KEPT = {
+    "a filter by sums, which are their own": """
+def main [n] (xs: [n]i64) =
+  let m = n / 2
+  in filter (\\i -> i64.sum xs[i:i + m] % 3 == 0) (iota (n - m + 1))""",
     "segments by flags": """
 def main [n] (xs: [n]i64) =
   let add (f, a) (g, b) = (f || g, if g then b else a + b)
@@ -180,6 +184,11 @@ def test_nothing_is_stored_between(name: str) -> None:
 def test_what_is_needed_stays(name: str) -> None:
     _, after = scheduled(KEPT[name])
     assert on_grid(after)
+
+
+def test_the_scan_of_a_filter_over_a_computed_range_is_not_kept() -> None:
+    _, after = scheduled(KEPT["a filter by sums, which are their own"])
+    assert not any(isinstance(fold, SegScan) for fold in on_grid(after))
 
 
 def results_of(outcome: Any) -> list[np.ndarray]:
