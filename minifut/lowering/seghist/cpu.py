@@ -208,8 +208,10 @@ def _update_results(host: HostBuilder, histogram: Binning, wanted: Size) -> None
         at = tuple(Size.of(index.name) for index in segment.indices)
         end = k.size_value(histogram.length)
         start = kc.as_expression(0)
-        bins = [histogram.bins]
-        update_chunk(HistogramChunk(operation, bins, None, at, start, end), k)
+        own = histogram.bins
+        if at:  # with a row of a sum, LLVM computes the sum at each update
+            own, at = [subhistogram_at(k, each, at) for each in own], ()
+        update_chunk(HistogramChunk(operation, [own], None, at, start, end), k)
         segment.increment()
     host.launch(k, groups, 1)
 
