@@ -33,6 +33,7 @@ from minifut.kernel_passes.vectorise.operators import (
     VectorCode,
 )
 from minifut.kernel_passes.vectorise.ordered_operands import decided_by_order
+from minifut.kernel_passes.vectorise.registers import crowded_scan
 from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks
 from minifut.kernel_passes.vectorise.statements import vectorise
@@ -338,6 +339,7 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.replace(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
+    context.limits += crowded_scan(fold.running)
     return folded(fold, context, make)
 
 

@@ -1,4 +1,5 @@
-"""Whether the lanes of a divergent loop have values for more registers than there are.
+"""Whether the lanes of a divergent loop, or of a scan, have values for more registers
+than there are.
 
     while (x * x + y * y < 4 && k < m)      x, y, k, the point and the mask: 2 registers
         {.. 2 * x * y .. k + 1}             of AVX2 each for 16 lanes; 2, 4, m, 1: one
@@ -10,8 +11,11 @@ register for each value hides the latency of operations, but more lanes wait for
 last one. Where lanes load from places of their own, or call functions, all that is
 little: more loads at once gain (`divergent_loops`).
 
+A scan has the operands of its operator and what came before, each with all components.
+
 Measured on AVX2, 16 lanes over 8: escape times 1.05 to 1.2, random walks 1.4 with more
-than 16 registers; Newton's method 0.75, greatest common divisors 0.85 to 0.9 with less.
+than 16 registers; Newton's method 0.75, greatest common divisors 0.85 to 0.9 with less;
+8 lanes over 4: a segmented scan of f64 together with a scan of i64 1.25 to 1.4.
 With AVX-512 a value takes one register of 32.
 """
 
@@ -34,7 +38,7 @@ CROWDED = Parameter(
     "lanes",
     (("cpu", 16), ("gpu", 1), ("avx2", 8)),
     (1, 16),
-    "at most as many lanes of divergent loops with values for more than 16 registers",
+    "at most as many lanes of divergent loops and scans with over 16 registers",
 )
 REGISTERS = 16
 """of AVX2"""
@@ -98,3 +102,12 @@ def _values(loop: kc.For | kc.While, varying: frozenset[Name]) -> RoundValues | 
     return RoundValues(
         len(carried) + len(given & varying) + 1, len(literals) + len(uniform)
     )
+
+
+def crowded_scan(components: Sequence[kc.Variable]) -> tuple[Parameter, ...]:
+    """The limit on the lanes of a scan of these components, if it needs one: they have
+    16 lanes, or 8 if some are of 64 bits."""
+    bits = [variable.type.scalar.bits for variable in components]
+    halves = 64 in bits
+    each = sum(EACH if not halves or b == 64 else 1 for b in bits)
+    return (CROWDED,) if 3 * each + EACH * TEMPORARY > REGISTERS else ()
