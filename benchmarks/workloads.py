@@ -25,6 +25,7 @@ import numpy as np
 import minifut
 from benchmarks import array_peers as arrays
 from benchmarks import indexing_peers as indexing
+from benchmarks import point_peers as points
 from benchmarks import row_peers as rows
 from benchmarks import workload_peers as peers
 
@@ -252,11 +253,7 @@ WORKS: dict[str, Work] = {
         arrays.areas_loops,
     ),
     "rotary": Work(
-        lambda r, s: (
-            _floats(r, int(4096 * s), 128),
-            _floats(r, int(4096 * s), 64),
-            _floats(r, int(4096 * s), 64),
-        ),
+        lambda r, s: tuple(_floats(r, int(4096 * s), n) for n in (128, 64, 64)),
         arrays.rotary,
         arrays.rotary_loops,
     ),
@@ -281,6 +278,21 @@ WORKS: dict[str, Work] = {
     "documents": Work(
         lambda r, s: (_floats(r, int(500 * s), 64), _floats(r, 5000, 64)),
         arrays.documents,
+    ),
+    "paths": Work(
+        lambda r, s: (*r.normal(size=(2, int(5000 * s), 100)), 1.0),
+        points.paths,
+        points.paths_loops,
+    ),
+    "resize": Work(
+        lambda r, s: (_floats(r, 480, 640), int(1080 * s), 1920),
+        points.resize,
+        points.resize_loops,
+    ),
+    "leaders": Work(
+        lambda r, s: (_floats(r, int(4000 * s), 256), 5),
+        points.leaders,
+        points.leaders_loops,
     ),
     "polynomials": Work(
         lambda r, s: (r.normal(size=int(4000 * s)), r.normal(size=int(3000 * s))),
