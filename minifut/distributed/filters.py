@@ -128,7 +128,7 @@ def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: CoreDefinitions) 
         zip((p.name for p in exp.function.parameters), exp.arrays, strict=True)
     )
     local = {p.name: s for s in exp.function.body.statements for p in s.pattern}
-    positions = sum(d.rank * d.count for d in exp.destinations)
+    positions = exp.index_count
     for index in exp.function.body.result[:positions]:
         pair = _position(index, local)
         if pair is None:

@@ -129,6 +129,11 @@ class Scatter:
     destinations: tuple[ScatterDestination, ...]
     function: Lambda
 
+    @property
+    def index_count(self) -> int:
+        """How many of what the lambda returns are indices."""
+        return sum(d.rank * d.count for d in self.destinations)
+
     def writes(self, results: Sequence[T]) -> list[list[tuple[tuple[T, ...], T]]]:
         """For each destination its writes, index and value, among what the lambda
         returns."""

@@ -219,7 +219,7 @@ def _screma(v: Verifier, exp: soacs.Screma) -> None:
 def _scatter(v: Verifier, exp: soacs.Scatter) -> None:
     v.size(exp.width)
     v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
-    indices = sum(d.rank * d.count for d in exp.destinations)
+    indices = exp.index_count
     wanted: list[Type] = [I64] * indices
     for destination in exp.destinations:
         type_ = v.array(destination.array)

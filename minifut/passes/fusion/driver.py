@@ -16,10 +16,14 @@ from minifut.ir.core import Atom, Body, Copy, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, soac_of
+from minifut.ir.soacs import SOAC_EXPRESSIONS, soac_of
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name, NameSource
-from minifut.passes.fusion.horizontal import MOST_RESULTS, fuse_neighbours
+from minifut.passes.fusion.horizontal import (
+    MOST_RESULTS,
+    NEIGHBOURS,
+    fuse_neighbours,
+)
 from minifut.passes.fusion.pair import (
     UNTOUCHED,
     Fusing,
@@ -174,8 +178,7 @@ class _Fuser:
         """Join one neighbour above with the statement in `slot`."""
         second = self.slots[slot]
         assert second is not None
-        kinds = Screma | Hist
-        if not isinstance(second.exp, kinds) or has_soac(second.exp.function):
+        if not isinstance(second.exp, NEIGHBOURS) or has_soac(second.exp.function):
             return False
         readers = {at for array in second.exp.arrays for at in self.uses[array]}
         for at in sorted(readers - self.full):
@@ -186,7 +189,7 @@ class _Fuser:
                 # Looked at once, so that many neighbours take no quadratic time.
                 self.full.add(at)
                 continue
-            if not isinstance(first.exp, kinds) or has_soac(first.exp.function):
+            if not isinstance(first.exp, NEIGHBOURS) or has_soac(first.exp.function):
                 continue
             if not self.may_sink(at, slot):
                 continue
