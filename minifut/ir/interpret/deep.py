@@ -2,7 +2,7 @@
 
 A call of the program is several calls of Python. So programs that recurse run in a
 thread with a stack for as many calls as are allowed, and beyond that they fail as a
-program does.
+program does. Python's collector would go through all their frames again and again.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, TypeVar
 
+from minifut.collector import collecting_rarely
 from minifut.errors import ProgramError
 from minifut.ir.core import Apply, Program, Stm
 from minifut.ir.interpret.walk import Evaluation
@@ -75,7 +76,7 @@ def call_deep(functions: Mapping[Name, tuple[str, ...]], call: Callable[[], T]) 
             errors.append(error)
 
     context = contextvars.copy_context()
-    with raised_limit():
+    with raised_limit(), collecting_rarely():
         size = threading.stack_size(STACK)
         thread = threading.Thread(target=context.run, args=(run,), daemon=True)
         thread.start()
