@@ -1,8 +1,10 @@
 """Random examples take as long as they take: a busy machine is no failure. Kernel code
 is verified after each pass.
 
-PoCL builds kernels with barriers, which run there in tests only, without optimisation:
-in half the time. Tests marked `optimised` build them as users do.
+PoCL builds kernels without optimisation, in a third of the time, but for those of tests
+marked `optimised` and of processes that tests start. Kernels with barriers run there in
+tests only, so that they are optimised for `optimised(barriers=True)` alone. With
+`pytest --optimised` all are built as users build them.
 
 `pytest --schedule gpu` compiles for that schedule what is compiled without naming one,
 whatever the device is.
@@ -24,15 +26,19 @@ settings.load_profile("unhurried")
 
 
 @pytest.fixture(autouse=True)
-def build_barriers_fast(
+def build_kernels_fast(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if not request.node.get_closest_marker("optimised"):
-        monkeypatch.setattr("minifut.opencl.runtime.kernels.MANY_BARRIERS", 0)
+    marker = request.node.get_closest_marker("optimised")
+    everything = request.config.getoption("--optimised", default=False)
+    if not everything and (marker is None or not marker.kwargs.get("barriers")):
+        most = -1 if marker is None else 0
+        monkeypatch.setattr("minifut.opencl.runtime.kernels.MANY_BARRIERS", most)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--schedule", choices=("cpu", "gpu"))
+    parser.addoption("--optimised", action="store_true")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,7 +20,7 @@ from tests.random_sources import random_source
 from tests.random_sources.program import random_program
 from tests.random_sources.relations import RELATIONS, Relation
 
-pytestmark = pytest.mark.optimised
+pytestmark = pytest.mark.optimised(barriers=True)
 
 
 def test_programs_are_well_typed_and_the_same_for_the_same_seed() -> None:

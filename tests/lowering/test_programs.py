@@ -9,7 +9,7 @@ import pytest
 
 from tests.opencl.device_programs import check, entry
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 
 RANDOM = np.random.default_rng(3)
 

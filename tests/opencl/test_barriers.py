@@ -15,7 +15,7 @@ from minifut.names import NameSource
 from minifut.opencl.runtime.kernels import MANY_BARRIERS
 from tests.benchmarking.agreement import Agreement
 
-pytestmark = pytest.mark.optimised
+pytestmark = pytest.mark.optimised(barriers=True)
 
 CONSTANTS = """
 entry any (xs: []i32) = reduce (||) false (map (\\_ -> true) xs)

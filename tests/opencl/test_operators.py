@@ -18,7 +18,7 @@ from minifut.ir.scalars import Operator, all_operators
 from minifut.ir.types import SCALARS, ScalarType
 from tests.opencl.device_programs import entry, load
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 
 EXACT = {
     "add", "sub", "mul", "div", "min", "max", "neg", "abs", "sgn", "floor", "ceil",

@@ -44,6 +44,7 @@ def special(_: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize(
     "numbers", [fractions, near_two, near_one, of_all_sizes, special]
 )

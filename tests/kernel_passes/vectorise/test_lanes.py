@@ -223,7 +223,14 @@ def results(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple) else [value]
 
 
-@pytest.mark.parametrize("name", BODIES)
+SLOW = {"quotients of positions"}
+"""to optimise: 25 s"""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(n, marks=() if n in SLOW else pytest.mark.optimised) for n in BODIES],
+)
 def test_lanes_agree_with_single_points(name: str) -> None:
     program = minifut.compile(BODIES[name], schedule="cpu")
     assert "lanes" in program.tuning
@@ -320,6 +327,7 @@ REDUCTIONS = {
 }
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", REDUCTIONS)
 def test_reductions_in_lanes_agree_with_single_elements(name: str) -> None:
     program = minifut.compile(REDUCTIONS[name], schedule="cpu")

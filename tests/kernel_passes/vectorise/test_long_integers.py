@@ -32,6 +32,7 @@ BODIES = LONG | OTHERS
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", BODIES)
 def test_any_number_of_lanes_gives_the_same(name: str) -> None:
     text = HEAD + BODIES[name]
@@ -52,6 +53,7 @@ def test_loops_of_long_integers_have_a_parameter(name: str) -> None:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", LONG)
 @pytest.mark.parametrize("fold", ["(+)", "(\\a b -> if b == 0 then a else b)"])
 def test_points_that_are_folded_have_it_too(name: str, fold: str) -> None:
@@ -68,6 +70,7 @@ def test_points_that_are_folded_have_it_too(name: str, fold: str) -> None:
 @pytest.mark.parametrize("operation", ["/", "%", "//", "%%"])
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64", "u8", "u64"])
 @pytest.mark.device
+@pytest.mark.optimised
 def test_quotients_by_powers_of_two(element: str, operation: str) -> None:
     text = f"""
       entry main (xs: []{element}) =

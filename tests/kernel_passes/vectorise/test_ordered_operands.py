@@ -41,6 +41,7 @@ PROGRAMS = {
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("lanes", [16, 8])
 def test_positions_agree_with_the_interpreter(name: str, lanes: int) -> None:

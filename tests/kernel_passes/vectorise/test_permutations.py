@@ -46,6 +46,7 @@ def _outcome(call: Any) -> Any:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize(("name", "element"), CASES)
 def test_results_are_those_of_the_interpreter(name: str, element: str) -> None:
     text = (HEAD + PROGRAMS[name]).replace("E", element)

@@ -30,6 +30,7 @@ BODIES = {
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("lanes", [16, 8, 1])
 def test_calls_in_lanes_agree_with_the_interpreter(name: str, lanes: int) -> None:
@@ -82,6 +83,7 @@ def test_quotients_are_of_whole_vectors(element: str) -> None:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("lanes", [16, 8, 1])
 @pytest.mark.parametrize("element", ["i8", "u16", "i32", "u32", "i64", "u64"])
 def test_quotients_in_lanes_agree_with_the_interpreter(
@@ -106,6 +108,7 @@ def test_quotients_in_lanes_agree_with_the_interpreter(
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("lanes", [16, 8])
 def test_circular_functions_in_lanes_are_exact_to_three_units(lanes: int) -> None:
     """Near and far arguments in one vector, multiples of pi / 2, and what is no number."""
@@ -147,6 +150,7 @@ IN_PLACE = {
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_maps_in_place_visit_each_point_once(name: str) -> None:
     program = minifut.compile(IN_PLACE[name])

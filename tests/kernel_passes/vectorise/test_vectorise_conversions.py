@@ -30,6 +30,7 @@ def numbers(name: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("lanes", [16, 8, 1])
 @pytest.mark.parametrize(
     ("source", "target"),

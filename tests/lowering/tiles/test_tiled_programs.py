@@ -50,6 +50,7 @@ def test_tiled_programs_agree_with_the_interpreter(
     check(program.text, schedule, tiles, cases)
 
 
+@pytest.mark.optimised
 @pytest.mark.parametrize("seed", range(8))
 def test_random_nests_agree_with_the_interpreter(seed: int) -> None:
     text, cases = random_nest(seed)

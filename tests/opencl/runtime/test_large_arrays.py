@@ -13,7 +13,7 @@ import minifut
 from minifut.opencl.runtime.memory import available_memory, host_memory
 from minifut.opencl.runtime.sessions import open_session
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 
 PROGRAM = """
 entry mapped (xs: []i32) = map (+ 1) xs

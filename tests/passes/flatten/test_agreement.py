@@ -14,6 +14,7 @@ WITH_GROUPS = {"three_scans", "groups", "nested_loop"}
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_every_version_agrees(path: Path) -> None:
     runs = list(Agreement(path).runs())
