@@ -76,7 +76,8 @@ def read_back(program: KernelProgram, renumber: bool) -> KernelProgram:
 def test_programs_are_well_formed_and_read_back(path: Path, schedule: str) -> None:
     program = lowered(path, schedule)
     verify_program(program)
-    read_back(program, renumber=True)
+    if schedule == "cpu":  # numbers depend on names alone
+        read_back(program, renumber=True)
     again = read_back(program, renumber=False)
     assert text_of([again], "p") == text_of([program], "p")
 

@@ -222,14 +222,10 @@ fun main (m: i64, n: i64, k: i64, v: i64, to: [m][k][v]f32, us: [m][k][v]i32,
 """
 
 
-@pytest.mark.parametrize(
-    "parameters",
-    [{}, {"gpu.hist.group_size": 6, "gpu.hist.copies": 3}],
-    ids=["default", "small groups"],
-)
-def test_cells_of_rows_over_work_items(parameters: dict[str, int]) -> None:
+def test_cells_of_rows_over_work_items() -> None:
     """Rows shorter and longer than a group, that divide it or not, or empty; bins in
-    local and in global memory."""
+    local and in global memory; with the default sizes, and in small groups."""
+    small = {"gpu.hist.group_size": 6, "gpu.hist.copies": 3}
     lists = "[][][]f32 [][][]i32 [][]i64 [][][]f32 [][][]i32"
     text = entry(4, lists, "[][][]f32 [][][]i32") + SEGMENTS_OF_ROWS
     cases = []
@@ -245,7 +241,7 @@ def test_cells_of_rows_over_work_items(parameters: dict[str, int]) -> None:
         cells = [numbers(t, m, k, v) for t in ("f32", "i32")]
         values = [numbers(t, m, n, v) for t in ("f32", "i32")]
         cases.append((*cells, bins(k, m, n), *values))
-    check(text, cases, settings=[("gpu", parameters)])
+    check(text, cases, settings=[("gpu", {}), ("gpu", small)])
 
 
 def test_bins_in_several_passes() -> None:

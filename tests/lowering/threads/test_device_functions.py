@@ -103,11 +103,11 @@ MANY_CALLS = (
     + "".join(
         f"  let x = (x * {i + 3} + y) ^ (x >> {i % 13 + 1})\n"
         f"  let y = if x > y then y + {i} else y * x + {i}\n"
-        for i in range(60)
+        for i in range(20)
     )
     + "  in x + y\n"
     "entry main (n: i64) = map (\\i ->\n  let x = u64.i64 i\n"
-    + "".join(f"  let x = large x {i}\n" for i in range(36))
+    + "".join(f"  let x = large x {i}\n" for i in range(24))
     + "  in x) (iota n)\n"
 )
 
@@ -115,7 +115,9 @@ MANY_CALLS = (
 def test_large_functions_called_often_stay_functions(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(functions, "SMALL", 200)
+    monkeypatch.setattr(functions, "SMALL", 50)
+    monkeypatch.setattr(functions, "COPIES", 1000)
+    monkeypatch.setattr(inline, "GROWTH", 500)
     core = stages.to_core(stages.check(Source("many.fut", MANY_CALLS)))
     kernels = stages.to_kernels(core)
     assert called_in_threads(kernels)
