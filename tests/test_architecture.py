@@ -74,14 +74,17 @@ def imported_modules(path: Path, for_types: bool = True) -> list[tuple[str, ...]
             modules += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
             modules += [f"{node.module}.{alias.name}" for alias in node.names]
-        elif not (
-            isinstance(node, ast.If)
-            and ast.unparse(node.test) == "TYPE_CHECKING"
-            and not for_types
+        elif for_types or not (
+            isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
         ):
             waiting.extend(ast.iter_child_nodes(node))
     split = [tuple(module.split(".")) for module in modules]
     return [parts[1:] for parts in split if parts[0] == "minifut" and len(parts) > 1]
+
+
+@pytest.fixture(scope="module")
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text()) for path in FILES}
 
 
 @cache
@@ -188,11 +191,11 @@ def test_no_file_outgrows_its_idea() -> None:
     assert not long
 
 
-def test_no_function_is_over_eighty_lines() -> None:
+def test_no_function_is_over_eighty_lines(trees: dict[Path, ast.Module]) -> None:
     """The docstring of a rule holds its examples and is not counted."""
     long = {}
-    for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno + 1
                 lines -= (ast.get_docstring(node, clean=False) or "").count("\n")
@@ -233,12 +236,13 @@ def stores(tree: ast.AST, own: bool) -> Iterator[tuple[str, str]]:
     for node in ast.walk(tree):
         match node:
             case ast.Attribute(place, name, ast.Store()):
-                if (ast.unparse(place) == "self") == own:
+                if (isinstance(place, ast.Name) and place.id == "self") == own:
                     yield name, hints.get(node, "")
 
 
-def test_no_class_has_more_than_eight_mutable_fields() -> None:
-    trees = {path: ast.parse(path.read_text()) for path in FILES}
+def test_no_class_has_more_than_eight_mutable_fields(
+    trees: dict[Path, ast.Module],
+) -> None:
     stored: dict[Path, set[str]] = {}
     for path, tree in trees.items():
         names = {name for name, _ in stores(tree, own=False)}
@@ -269,12 +273,11 @@ def test_tests_are_in_the_folders_of_what_they_test() -> None:
     assert not [str(folder) for folder in folders if not (PACKAGE / folder).is_dir()]
 
 
-def test_modules_open_with_their_idea() -> None:
+def test_modules_open_with_their_idea(trees: dict[Path, ast.Module]) -> None:
     silent = [
         str(path.relative_to(ROOT))
-        for path in FILES
-        if path.read_text().count("\n") > 10
-        and not ast.get_docstring(ast.parse(path.read_text()))
+        for path, tree in trees.items()
+        if path.read_text().count("\n") > 10 and not ast.get_docstring(tree)
     ]
     assert not silent
 

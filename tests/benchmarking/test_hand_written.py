@@ -20,7 +20,8 @@ from minifut.benchmarking.version_report import version_table, versions_json
 from minifut.errors import UsageError
 from minifut.parameters.versions import versions_of
 
-pytestmark = pytest.mark.device
+# PoCL takes longer for large tiles without optimisation.
+pytestmark = [pytest.mark.device, pytest.mark.optimised(barriers=True)]
 
 ROOT = Path(__file__).parent.parent.parent
 PROGRAM = """

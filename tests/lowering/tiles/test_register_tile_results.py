@@ -10,6 +10,9 @@ import pytest
 import minifut
 from minifut.opencl.c_macros import PRELUDE
 
+# PoCL takes longer for so large tiles without optimisation.
+pytestmark = pytest.mark.optimised(barriers=True)
+
 PRODUCT = "main.map_map_redomap"
 
 
