@@ -45,6 +45,7 @@ def test_kernels_and_the_host_make_up_the_whole_call() -> None:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize(("n", "waits"), [(100, 0.5), (200_000, 1)])
 def test_the_host_is_attributed_to_the_lines_that_it_launches(
     n: int, waits: float

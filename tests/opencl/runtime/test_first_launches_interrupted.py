@@ -19,7 +19,7 @@ from tests.opencl.runtime.test_first_launches import TEXT, built, cache, wanted
 
 __all__ = ["built", "cache"]
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 XS = np.arange(100, dtype=np.int32)
 FILES = {module.__file__ for module in (batch, first_launches, kernels, queue)}
 

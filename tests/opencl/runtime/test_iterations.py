@@ -12,7 +12,7 @@ from minifut.opencl import runtime as rt
 from minifut.opencl.runtime import batch, kernels
 from minifut.opencl.runtime.iterations import Repeated
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 
 TEXT = """
 entry turns [n] (count: i64) (xs: [n]f32): [n]f32 =
