@@ -197,6 +197,7 @@ def results_of(outcome: Any) -> list[np.ndarray]:
 
 
 @pytest.mark.device
+@pytest.mark.optimised
 @pytest.mark.parametrize("name", FUSED | KEPT)
 def test_the_device_agrees(name: str) -> None:
     source = (FUSED | KEPT)[name]

@@ -18,7 +18,7 @@ from minifut.opencl.runtime.iterations import Repeated
 from minifut.opencl.runtime.queue import Session
 from tests.opencl.runtime.test_first_launches_interrupted import interrupted_after
 
-pytestmark = pytest.mark.device
+pytestmark = [pytest.mark.device, pytest.mark.optimised]
 
 TEXT = """
 entry halve [n] (least: f64) (xs: [n]f64): ([n]f64, i32) =

@@ -233,6 +233,7 @@ def test_scalars_are_read_from_the_device(program: rt.Instance) -> None:
     assert program.first(np.full(3, 2.5, np.float32)) == np.float32(2.5)
 
 
+@pytest.mark.optimised
 @pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_is_answered_at_once(
     program: rt.Instance,
