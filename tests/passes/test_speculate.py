@@ -33,6 +33,8 @@ CONVERTED = {
         if flags[i] then a[n - 1 - i] else 7))""",
     "starts of runs": """i64.sum (map i64.bool (tabulate n (\\i ->
         flags[i] && (i == 0 || !flags[i - 1]))))""",
+    "a second test": "filter (\\i -> flags[i] && a[i] + k > 5) (iota n)",
+    "one of two tests": "tabulate n (\\i -> a[i] > 6 || a[i] + k < 5 && flags[i])",
     "a fold beside a diagonal": """map (\\i -> i64.maximum (map (\\j ->
         if i == j then 0 else i64.sum (map (\\x -> x * j) a)) (iota n))) (iota n)""",
     "a fold where they differ": """map (\\j ->
@@ -45,6 +47,8 @@ CONVERTED = {
         if flags[i] then (let x = f64.bool flags[n - 1 - i] in x {LONG}) else 0)""",
 }
 KEPT = {
+    "a long second test": f"""tabulate n (\\i ->
+        flags[i] && (let x = a[i] in x {LONG}) > 3)""",
     "a long side of wide integers": f"""tabulate n (\\i ->
         if flags[i] then (let x = a[n - 1 - i] in x {LONG}) else 0)""",
     "a long side beside a loop": f"""tabulate n (\\i ->

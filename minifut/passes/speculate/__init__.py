@@ -15,6 +15,8 @@ most `LONGEST` statements and `MOST_ELEMENTS` elements, or a few times as many w
 the function is nothing but scalar code, so that points are vectors; the condition is
 computed for each point: by one that is the same for a row, a processor jumps for the
 whole row.
+Of branches that read nothing only `c && x` and `c || x` are computed so: where points
+read elements of several widths, the device's compiler leaves these branches.
 Folds that all points but one need (`folds`) are computed before the branch as well.
 
 Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependence to

@@ -6,11 +6,11 @@ from typing import Any
 
 from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, difference
-from minifut.ir.core import Body, DimSlice, If, Index, ScalarOp, Stm
+from minifut.ir.core import Body, Constant, DimSlice, If, Index, ScalarOp, Stm
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
-from minifut.ir.types import I64, ArrayType, ScalarType
+from minifut.ir.types import BOOL, I64, ArrayType, ScalarType
 from minifut.names import Name
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -18,6 +18,9 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 LONGEST, MOST_ELEMENTS = 40, 8
 """statements of a side that is cheaper than a branch that is mispredicted, and elements
 that it reads"""
+LONGEST_TEST = 16
+"""statements that compute a truth value from what is known, which a branch costs if its
+condition is mispredicted once in two or three points"""
 LONGEST_IN_VECTORS, MOST_IN_VECTORS = 160, 16
 """of one that is cheaper than a branch that is predicted, for 16 points at once"""
 NOT_KNOWN = Declined("an element may not exist, or is at a place that depends on data")
@@ -46,9 +49,21 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
     declines: a side is not cheap scalar code that can always be computed
         like before, with
         return x => return quot_i32(x, x)
-    declines: no side reads elements
+    before:
         given (c: bool, a: i32, b: i32)
-        let y: i32 = if c then {a} else {b}
+        let y: bool = if c then {
+          let z: bool = lt_i32(a, b)
+          return z
+        } else {false}
+    after:
+        let z: bool = lt_i32(a, b)
+        let y: bool = if c then {z} else {false}
+    declines: no side reads elements, and it is no `&&` or `||` of few comparisons
+        given (c: bool, a: i32, b: i32)
+        let y: i32 = if c then {
+          let z: i32 = add_i32(a, b)
+          return z
+        } else {b}
     """
     exp = statement.exp_of(If)
     sides = (exp.then, exp.otherwise)
@@ -69,13 +84,24 @@ def is_short_branch(node: Any) -> bool:
 def reason_to_jump(exp: If) -> str | None:
     """Why not to compute both sides, whatever the facts are."""
     sides = (exp.then, exp.otherwise)
-    if not any(isinstance(s.exp, Index) for side in sides for s in side.statements):
-        return "no side reads elements"
+    reads = any(isinstance(s.exp, Index) for side in sides for s in side.statements)
+    if not (reads or _is_test(exp)):
+        return "no side reads elements, and it is no `&&` or `||` of few comparisons"
     if _exceeds(exp, LONGEST_IN_VECTORS, MOST_IN_VECTORS):
         return "a side is longer than a branch costs"
     if not all(map(is_plain, (s for side in sides for s in side.statements))):
         return "a side is not cheap scalar code that can always be computed"
     return None
+
+
+def _is_test(exp: If) -> bool:
+    """Whether it is `c && x` or `c || x`, where `x` is computed by few statements."""
+    sides = (exp.then, exp.otherwise)
+    return 0 < sum(len(side.statements) for side in sides) <= LONGEST_TEST and any(
+        isinstance(atom, Constant) and atom.type == BOOL
+        for side in sides
+        for atom in (side.result if len(side.result) == 1 else ())
+    )
 
 
 def pays(exp: If, in_vectors: bool) -> bool:
