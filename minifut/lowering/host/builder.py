@@ -222,8 +222,12 @@ class HostBuilder:
 
         kept, self.derivation = self.derivation, None
         with self.working(product(shape) * POINT_WORK):
+
+            def point(k: Any, at: Any, again: bool = False) -> None:
+                visit(k, at)
+
             LAUNCH_NEST[self.schedule](
-                self, base, shape, visit, expensive=False, parallel=True
+                self, base, shape, point, expensive=False, parallel=True
             )
         self.derivation = kept
 

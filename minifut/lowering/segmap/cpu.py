@@ -58,7 +58,9 @@ CHECKED_BLOCK = 2048
 """points whose checks are tested before any of their work"""
 
 Indices: TypeAlias = tuple[kc.Expression, ...]
-VisitIndices: TypeAlias = Callable[[KernelBuilder, Indices], None]
+VisitIndices: TypeAlias = Callable[..., None]
+"""of a builder, the indices, and whether the last index alone has changed since the
+code before, so that what does not depend on it is known"""
 
 
 @immutable
@@ -77,7 +79,7 @@ class Phases:
     `suffices` what all points share, of which all has to be true for that, if any."""
 
     suffices: Callable[[KernelBuilder], list[kc.Expression]]
-    test: Callable[[KernelBuilder, Indices], kc.Expression]
+    test: Callable[..., kc.Expression]
     work: VisitIndices
 
 
@@ -87,7 +89,7 @@ class Clamped:
     the indices of a point, and gives the distances that must not exceed the limits."""
 
     bounds: Callable[[KernelBuilder], tuple[kc.Expression, list[kc.Expression]]]
-    work: Callable[[KernelBuilder, Indices], list[kc.Expression]]
+    work: Callable[..., list[kc.Expression]]
 
 
 @immutable
@@ -178,18 +180,19 @@ def _visit_row(visit: VisitIndices, length: int, k: KernelBuilder, at: Indices) 
     vectors: what they have in common is computed once. Rows of three colours whose
     values select from a table take half of the time, as vectors over pixels."""
     for number in range(length):
-        visit(k, (*at, kc.Literal(number, kc.LONG)))
+        visit(k, (*at, kc.Literal(number, kc.LONG)), number > 0)
 
 
 def _phases_of_rows(phases: ChunkCode | None, length: int) -> ChunkCode | None:
     """The same for what is done in phases."""
-    columns = [kc.Literal(number, kc.LONG) for number in range(length)]
+    columns = [(kc.Literal(number, kc.LONG), number > 0) for number in range(length)]
 
     def test(code: Phases, k: KernelBuilder, at: Indices) -> kc.Expression:
-        return kc.all_of([code.test(k, (*at, column)) for column in columns])
+        fine = [code.test(k, (*at, column), again) for column, again in columns]
+        return kc.all_of(list(dict.fromkeys(fine)))
 
     def work(code: Clamped, k: KernelBuilder, at: Indices) -> list[kc.Expression]:
-        distances = [code.work(k, (*at, column)) for column in columns]
+        distances = [code.work(k, (*at, column), again) for column, again in columns]
         return [reduce(_larger, of_limit) for of_limit in zip(*distances, strict=True)]
 
     match phases:

@@ -13,7 +13,8 @@ from typing import Any
 
 from minifut.analysis.simple_points import cost_the_same, is_simple
 from minifut.ir import core, kernels
-from minifut.ir.core import Param
+from minifut.ir.core import Param, Stm
+from minifut.ir.node import replace
 from minifut.ir.search import contains
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import free_names
@@ -27,7 +28,7 @@ from minifut.lowering.segmap.block_steps import lower_block_steps
 from minifut.lowering.segmap.chunk_checks import ChunkChecks, test_chunks_first
 from minifut.lowering.segmap.clamped_indices import ClampedIndices, clamp_indices
 from minifut.lowering.segmap.collected_writes import collect_writes, collected
-from minifut.lowering.segmap.cpu import ChunkCode, Clamped, Phases
+from minifut.lowering.segmap.cpu import ChunkCode, Clamped, Indices, Phases
 from minifut.lowering.segmap.time_steps import lower_steps
 from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads.arena import release_after
@@ -75,9 +76,9 @@ def lower(
         return
     simple = is_simple(operation)
 
-    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+    def visit(k: KernelBuilder, at: Indices, again: bool = False) -> None:
         k.bind_indices(space.indices, at)
-        run_points(k, body, outputs, at)
+        run_points(k, in_row(body, space.indices[-1], again), outputs, at)
 
     options: dict[str, Any] = {}
     if host.schedule == "cpu":
@@ -115,19 +116,40 @@ def phases_of(
     if not isinstance(chosen, ChunkChecks):
         return None
 
-    def test(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> kc.Expression:
+    def test(k: KernelBuilder, at: Indices, again: bool = False) -> kc.Expression:
         k.bind_indices(indices, at)
-        k.statements_of(chosen.statements)
+        statements = chosen.statements
+        if again:
+            statements = depending_on(indices[-1], statements)
+        k.statements_of(statements)
         return k.scalar(chosen.condition)
 
-    def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
+    def work(k: KernelBuilder, at: Indices, again: bool = False) -> None:
         k.bind_indices(indices, at)
-        run_points(k, chosen.unchecked.body, outputs, at)
+        body = in_row(chosen.unchecked.body, indices[-1], again)
+        run_points(k, body, outputs, at)
 
     def suffices(k: KernelBuilder) -> list[kc.Expression]:
         return [k.scalar(atom) for atom in chosen.sufficient]
 
     return Phases(suffices, test, work)
+
+
+def in_row(body: kernels.KernelBody, index: Name, again: bool) -> kernels.KernelBody:
+    """A body, or what of it depends on the last index alone that changed."""
+    if not again:
+        return body
+    return replace(body, statements=depending_on(index, body.statements))
+
+
+def depending_on(index: Name, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
+    """The statements that need an index, by what others of them compute as well."""
+    names, found = {index}, []
+    for statement in statements:
+        if not names.isdisjoint(free_names(statement.exp)):
+            names.update(p.name for p in statement.pattern)
+            found.append(statement)
+    return tuple(found)
 
 
 def _array(host: HostBuilder, name: Name) -> Array | None:
@@ -145,9 +167,10 @@ def clamped_of(
         limits = [k.scalar(limit) for _, limit in chosen.distances]
         return k.scalar(chosen.possible), limits
 
-    def work(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> list[kc.Expression]:
+    def work(k: KernelBuilder, at: Indices, again: bool = False) -> list[kc.Expression]:
         k.bind_indices(indices, at)
-        finish_point(k, chosen.body, outputs, tuple(k.as_size(i) for i in at))
+        body = in_row(chosen.body, indices[-1], again)
+        finish_point(k, body, outputs, tuple(k.as_size(i) for i in at))
         return [k.scalar(distance) for distance, _ in chosen.distances]
 
     return Clamped(bounds, work)

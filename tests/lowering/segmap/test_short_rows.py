@@ -19,6 +19,8 @@ BODIES = {
     "checked": "tabulate_2d n C (\\i j -> xs[i64.i32 (xs[i, j] & 63) % n, j])",
     "loops": "map (map (\\x -> loop y = x for i < x & 3 do y * 2 + i)) xs",
     "several results": "map (\\r -> unzip (map (\\x -> (x / 3, f32.i32 x)) r)) xs |> unzip",
+    "shared": "map (\\r -> let s = f32.sqrt (f32.i32 (r[0] & 15)) in map (\\x -> f32.i32 x * s) r) xs",
+    "a shared place": "map (\\r -> let k = i64.i32 (r[0] & 63) % n let s = r[0] / 7 in map (\\c -> c[0] * s) (transpose xs[k:k+1])) xs",
     "calls": "map (map (\\x -> f32.sqrt (f32.exp (f32.i32 x / 50)))) xs",
 }
 
@@ -55,3 +57,22 @@ def test_the_elements_of_a_short_row_are_one_point(columns: int, stores: int) ->
     text = stages.to_host_module(stages.to_kernels(core), "cpu", "rows")
     written = [line for line in text.splitlines() if line.strip().startswith("mapped[")]
     assert len(written) == stores
+
+
+def kernels_of(text: Source) -> list[str]:
+    core = stages.to_core(stages.check(text))
+    return stages.to_host_module(stages.to_kernels(core), "cpu", "rows").splitlines()
+
+
+def test_what_the_elements_of_a_short_row_share_is_computed_once() -> None:
+    lines = kernels_of(source("shared", 3))
+    assert sum("= sqrt_f32(" in line for line in lines) == 1
+
+
+def test_a_check_that_the_elements_of_a_short_row_share_is_tested_once() -> None:
+    text = """entry main [n] (ks: [n]f64) (xs: [n][3]i32) = map (\\k ->
+      map i32.sum (transpose xs[i64.f64 k:i64.f64 k + 4])) ks"""
+    (test,) = [
+        line for line in kernels_of(Source("t.fut", text)) if "fine = fine &" in line
+    ]
+    assert "&&" not in test
