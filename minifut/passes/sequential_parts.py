@@ -54,13 +54,23 @@ def write_out(
     elements: Callable[[int], Sequence[Atom]],
     apply: ApplyOperator,
 ) -> list[Exp]:
-    """The results of a map or redomap of known width, whose points are emitted one
+    """The results of a map, fold or scan of known width, whose points are emitted one
     after the other: `elements` gives those of the inputs at a point. More than a few
     are folded as a tree, whose operations need not wait for each other."""
     width = soac.width.as_constant
-    assert width is not None and not soac.scans
+    assert width is not None
     points = [apply(build, soac.function, elements(i)) for i in range(width)]
     made: list[Exp] = []
+    for scan in soac.scans:
+        first, running = len(made), tuple(scan.neutral)
+        prefixes = []
+        for point in points:
+            row = point[first : first + len(running)]
+            running = tuple(apply(build, scan.operator, (*running, *row)))
+            prefixes.append(running)
+        types = soac.function.results[first:]
+        for each, type_ in zip(zip(*prefixes, strict=True), types, strict=False):
+            made.append(ArrayLiteral(each, type_))
     for fold in soac.reduces:
         first, running = len(made), tuple(fold.neutral)
         rows = [tuple(point[first : first + len(running)]) for point in points]

@@ -24,6 +24,7 @@ from minifut.ir.core import (
     Assert,
     Atom,
     Body,
+    Concat,
     Constant,
     Copy,
     DimSlice,
@@ -31,10 +32,12 @@ from minifut.ir.core import (
     Index,
     Iota,
     Lambda,
+    Manifest,
     Rearrange,
     Reshape,
     ScalarOp,
     Stm,
+    Update,
 )
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, rename, walk
@@ -51,6 +54,8 @@ MOST = 32
 SHARED = 8
 """operators of a body that are not to be repeated for each element of a row"""
 VIEWS = (Index, Rearrange, Reshape)
+PARTS = (ArrayLiteral, Concat, Manifest, Update)
+"""what is made of arrays whose elements it has"""
 LARGEST = 512
 """statements that are written out"""
 NO_NEST = Declined("it is no nest of maps of few elements")
@@ -93,7 +98,7 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(Screma)
     if not 0 < _size(exp) <= LARGEST:
         return NO_NEST
-    if max((_elements(p.type) for p in statement.pattern), default=0) > MOST:
+    if max((elements_in(p.type) for p in statement.pattern), default=0) > MOST:
         return NO_NEST
     build = context.builder(statement)
     made = []
@@ -106,20 +111,28 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
 
 
 def are_used_by_elements(names: set[Name], body: Body) -> bool:
+    """Whether arrays are used by their elements, and nothing else than the result of
+    the body requires them as they are."""
+    return use_of_elements(names, body) is True
+
+
+def use_of_elements(names: set[Name], body: Body) -> bool | None:
     """Whether arrays are used by their elements, at known positions or all of them in
-    SOACs, perhaps through views; what the body returns may be among them as well."""
+    SOACs, perhaps through views and short arrays of which they are parts; what the body
+    returns may be among them as well. None if something else uses them."""
     used = False
     names = set(names)
     for statement in body.statements:
         exp = statement.exp
         if names.isdisjoint(free_names(exp)):
             continue
-        if isinstance(exp, VIEWS) and isinstance(statement.pattern[0].type, ArrayType):
+        passed = isinstance(exp, (*VIEWS, *PARTS))
+        if passed and isinstance(statement.pattern[0].type, ArrayType):
             names.add(statement.pattern[0].name)
         else:
             used = True
-        if not _uses_elements(names, exp):
-            return False
+        if not _uses_elements(names, statement):
+            return None
     return used
 
 
@@ -161,11 +174,14 @@ def _data_dependent(body: Body) -> set[Atom]:
     return found
 
 
-def _uses_elements(names: set[Name], exp: Exp) -> bool:
+def _uses_elements(names: set[Name], statement: Stm) -> bool:
+    exp: Exp = statement.exp
     match exp:
         case Reshape() | Rearrange():
             return True
-        case Index():
+        case Concat() | Manifest() | ArrayLiteral():
+            return elements_in(statement.pattern[0].type) <= MOST
+        case Index() | Update():
             return all(map(_is_fixed, exp.slice))
         case Screma():
             if is_short_fold(exp, FEW) or 0 < _size(exp) <= LARGEST:
@@ -251,7 +267,7 @@ def is_known(array: Atom, context: StatementContext) -> bool:
     return False
 
 
-def _elements(type_: object) -> int:
+def elements_in(type_: object) -> int:
     """The number of elements of an array; more than any limit if it is not known."""
     assert isinstance(type_, ArrayType)
     sizes = [size.as_constant for size in type_.shape]
@@ -269,7 +285,8 @@ def _size(exp: Screma) -> int:
     body = exp.function.body
     inner = [s for s in body.statements if isinstance(s.exp, Screma)]
     plain = [s for s in body.statements if not isinstance(s.exp, Screma)]
-    scalars = [s for s in plain if not isinstance(s.exp, (Assert, *VIEWS))]
+    others = (Assert, ArrayLiteral, *VIEWS)
+    scalars = [s for s in plain if not isinstance(s.exp, others)]
     arrays = {parameter.name for s in inner for parameter in s.pattern}
     if not is_scalar_code(scalars) or not arrays.isdisjoint(_used(plain)):
         return 0

@@ -22,17 +22,21 @@ literals then, and what folds them under another shape reads scalars. That is so
 the function itself uses the array, as small matrices; what it only returns is a
 dimension of the result.
 
+Short arrays that are joined or changed at known places are literals as well
+(`passes.short_arrays`).
+
 Loops of few rounds over a small array are marked to be written out, too
 (`passes.short_loops`).
 
 Conditions: at most `MOST` elements of literals and nests, and `LARGEST` statements when
-written out; scalar code without checks; no scan. SOACs of the host stay as they are:
+written out; scalar code without checks. SOACs of the host stay as they are:
 they are parallel. But a nest that depends on literals alone is a table itself.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any
 
 from minifut.ir.builder import Builder, i64
@@ -51,8 +55,9 @@ from minifut.ir.core import (
     Reshape,
     ScalarOp,
     Stm,
+    Update,
 )
-from minifut.ir.node import replace, same_or
+from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
@@ -60,6 +65,7 @@ from minifut.ir.traverse import map_children, rename
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
+from minifut.passes.short_arrays import JOINING, is_short_array, list_elements
 from minifut.passes.short_loops import mark_short_loop
 from minifut.passes.unroll_nests import (
     FEW,
@@ -97,75 +103,107 @@ def unroll_short(
     }
     derivation = None if trace is None else Derivation(trace, declined=False)
     context = StatementContext(names, scope_of(program), known, derivation=derivation)
+    walk = _Walk(context, known)
+    return replace(program, functions=tuple(map(walk.outside, program.functions)))
 
-    def unrolled(statement: Stm, most: int) -> tuple[Stm, ...] | None:
+
+@mutable
+class _Walk:
+    """Writes out what is in functions of SOACs; `known` are the literals and views so
+    far, `rows` what these functions are given, `rounds` the bodies of loops."""
+
+    context: StatementContext
+    known: dict[Name, Stm]
+    rows: set[Name] = field(default_factory=set)
+    rounds: list[Body] = field(default_factory=list)
+
+    def outside(self, node: Any) -> Any:
+        if isinstance(node, SOAC_EXPRESSIONS):
+            return self.inside(node, FEW)
+        if not isinstance(node, Body):
+            return map_children(node, self.outside)
+        made: list[Stm] = []
+        for statement in node.statements:
+            made += self.table(statement, node, None) or (self.outside(statement),)
+        return replace(node, statements=same_or(made, node.statements))
+
+    def inside(self, node: Any, most: int) -> Any:
+        """The same, with folds of at most so many elements written out."""
+        if isinstance(node, Screma):
+            most = WIDEST if _is_narrow(node) else FEW
+            self.rows.update(p.name for p in node.function.parameters)
+        if isinstance(node, Loop):
+            self.rounds.append(node.body)
+        if not isinstance(node, Body):
+            return map_children(node, lambda child: self.inside(child, most))
+        made: list[Stm] = []
+        for statement in map(self.marked, node.statements):
+            outcome = self.joined(statement, node) or self.table(statement, node, most)
+            outcome = outcome or self.unrolled(statement, most)
+            if outcome is None:
+                new = self.inside(statement, most)
+                if new is not statement:
+                    outcome = self.table(new, node, most) or self.unrolled(new, most)
+                outcome = outcome or (new,)
+            made += outcome
+        return replace(node, statements=same_or(made, node.statements))
+
+    def unrolled(self, statement: Stm, most: int) -> tuple[Stm, ...] | None:
         exp = statement.exp
         if not isinstance(exp, Screma):
             return None
-        if not (_is_within(exp, most) or _reads_literal(exp, context)):
+        if not (_is_within(exp, most) or _reads_literal(exp, self.context)):
             return None
-        return noted(unroll_short_soac(statement, context))
+        return self.noted(unroll_short_soac(statement, self.context))
 
-    def noted(outcome: Outcome) -> tuple[Stm, ...] | None:
+    def noted(self, outcome: Outcome) -> tuple[Stm, ...] | None:
         """The statements of an outcome, whose literals are known from now on."""
         if not isinstance(outcome, tuple):
             return None
         for new in outcome:
             if isinstance(new.exp, KNOWN):
-                known[new.pattern[0].name] = new
+                self.known[new.pattern[0].name] = new
         return outcome
 
-    def marked(statement: Stm) -> Stm:
+    def marked(self, statement: Stm) -> Stm:
         """The statement, marked to be written out if it is a short loop."""
         if isinstance(statement.exp, Loop):
-            outcome = mark_short_loop(statement, context)
+            outcome = mark_short_loop(statement, self.context)
             if isinstance(outcome, tuple):
                 (statement,) = outcome
         return statement
 
-    def table(statement: Stm, body: Body, most: int | None) -> tuple[Stm, ...] | None:
+    def table(
+        self, statement: Stm, body: Body, most: int | None
+    ) -> tuple[Stm, ...] | None:
         """A nest whose elements the body requires; on the host, of literals alone."""
         exp = statement.exp
         if not isinstance(exp, Screma) or not _is_within(exp, MOST):
             return None
         reads = most is not None and (
-            reads_elements(exp, context) or shares_places(exp, body)
+            reads_elements(exp, self.context) or shares_places(exp, body)
         )
         names = {p.name for p in statement.pattern}
         if not reads and not are_used_by_elements(names, body):
             return None
-        if most is None and not depends_on_literals(exp, context):
+        if most is None and not depends_on_literals(exp, self.context):
             return None
-        return noted(unroll_nest(statement, context))
+        return self.noted(unroll_nest(statement, self.context))
 
-    def inside(node: Any, most: int) -> Any:
-        """The same, with folds of at most so many elements written out."""
-        if isinstance(node, Screma):
-            most = WIDEST if _is_narrow(node) else FEW
-        if not isinstance(node, Body):
-            return map_children(node, lambda child: inside(child, most))
-        made: list[Stm] = []
-        for statement in map(marked, node.statements):
-            outcome = table(statement, node, most) or unrolled(statement, most)
-            if outcome is None:
-                changed = inside(statement, most)
-                if changed is not statement:
-                    outcome = table(changed, node, most) or unrolled(changed, most)
-                outcome = outcome or (changed,)
-            made += outcome
-        return replace(node, statements=same_or(made, node.statements))
-
-    def outside(node: Any) -> Any:
-        if isinstance(node, SOAC_EXPRESSIONS):
-            return inside(node, FEW)
-        if not isinstance(node, Body):
-            return map_children(node, outside)
-        made: list[Stm] = []
-        for statement in node.statements:
-            made += table(statement, node, None) or (outside(statement),)
-        return replace(node, statements=same_or(made, node.statements))
-
-    return replace(program, functions=tuple(map(outside, program.functions)))
+    def joined(self, statement: Stm, body: Body) -> tuple[Stm, ...] | None:
+        """The elements of a short array that the body uses by them. What loops change
+        stays, as they go on with the array: it is one of the rows, or a literal."""
+        exp = statement.exp
+        if not isinstance(exp, JOINING):
+            return None
+        if isinstance(exp, Update) and exp.array not in self.rows:
+            source = literal_of(exp.array, self.context)
+            if source is None:
+                return None
+        goes_on = any(body is each for each in self.rounds)
+        if not is_short_array(statement, body, goes_on):
+            return None
+        return self.noted(list_elements(statement, self.context))
 
 
 @rule(Screma)
@@ -204,6 +242,19 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let a: i32 = add_i32(0i32, p)
         let b: i32 = add_i32(a, p_1)
         let s: i32 = b
+    before:
+        given (zs: [2]i32)
+        let ss: [2]i32 = scanomap(2, (zs), scan(add_i32, (0i32)),
+          \(z: i32) -> (i32) {mul_i32(z, z)})
+    after:
+        let z: i32 = zs[0i64]
+        let p: i32 = mul_i32(z, z)
+        let z_1: i32 = zs[1i64]
+        let p_1: i32 = mul_i32(z_1, z_1)
+        let a: i32 = add_i32(0i32, p)
+        let b: i32 = add_i32(a, p_1)
+        let l: [2]i32 = [a, b]: i32
+        let ss: [2]i32 = l
     declines: no input is a small literal, and it is no fold of few elements
         given (zs: [20]i32)
         let s: i32 = redomap(20, (zs), reduce commutative(add_i32, (0i32)),
@@ -214,14 +265,16 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return NOT_SHORT
     width = exp.width.as_constant
     assert width is not None
-    folded = operand_count(exp.reduces)
+    folded = operand_count(exp.scans) + operand_count(exp.reduces)
     is_fold = folded == len(exp.function.results)
     if not (is_fold or _reads_literal(exp, context)):
         return NOT_SHORT
     inputs = [context.definition(array) for array in exp.arrays]
-    functions = (exp.function, *(reduce.operator for reduce in exp.reduces))
-    if exp.scans or not all(map(is_scalar_function, functions)):
-        return Declined("its function has loops, checks or arrays, or it is a scan")
+    operators = [scan.operator for scan in exp.scans]
+    operators += [reduce.operator for reduce in exp.reduces]
+    functions = (exp.function, *operators)
+    if not all(map(is_scalar_function, functions)):
+        return Declined("its function has loops, checks or arrays")
     if width * sum(len(f.body.statements) for f in functions) > LARGEST:
         return Declined("it would be too many statements")
     build = context.builder(statement)

@@ -12,13 +12,15 @@ import pytest
 import minifut
 from minifut import stages
 from minifut.errors import Source
-from minifut.ir.core import Lambda, Loop, Program
+from minifut.ir.core import Concat, Lambda, Loop, Manifest, Program, Replicate, Update
 from minifut.ir.kernels import KernelBody
+from minifut.ir.parser import names_after
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
 from minifut.ir.types import shape_of
 from minifut.names import NameSource
 from minifut.passes.pipelines import DEFAULT, find_pass, run_pass
+from minifut.passes.simplify.driver import simplify
 from minifut.passes.unroll_short import unroll_short
 from tests.passes.test_versions import compiled
 
@@ -41,6 +43,12 @@ entry main [n] (xs: [n]f32): [n]f32 =
     "results that are arrays": """
 entry main [n] (xs: [n]f32): [n][2]f32 =
   map (\\x -> map (\\k -> x - k) [1, 4]) xs""",
+    "a scan": """
+entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> scan (+) 0 [x, x + 1, 2]) xs""",
+    "sums up to each element": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\p -> let c = scan (+) 0 p in c[0] / c[3])
+    (unflatten (sized (n / 4 * 4) xs[:n / 4 * 4])) |> \\ys -> replicate n ys[0]""",
     "an index and a value": """
 entry main [n] (xs: [n]f32): [n]i64 =
   map (\\x -> (reduce (\\(a, i) (b, j) -> if b > a then (b, j) else (a, i)) (-1e9, -1)
@@ -113,6 +121,50 @@ entry main [n] (xs: [n]f32): [n][3]f32 =
        in tabulate 3 (\\c -> rows[k, c] * (1 - f) + rows[k + 1, c] * f)) xs""",
 }
 
+JOINED = {
+    "another coordinate": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\p -> let q = p ++ [1, p[0]] in q[1] * q[2] - f32.sum (map (* q[3]) (q :> [4]f32)))
+    (unflatten (sized (n / 2 * 2) xs[:n / 2 * 2])) |> \\ys -> replicate n ys[0]""",
+    "rows of a matrix": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let a = [[x, 2] ++ [3] :> [3]f32, [1] ++ [x, x] :> [3]f32]
+             in f32.sum (flatten a) + a[1, 2] + f32.sum (map2 (*) a[0] a[1])) xs""",
+    "columns beside each other": """
+entry main [n] (xs: [n]f32): [n][2][2]f32 =
+  map (\\x -> transpose ([[x, 1]] ++ [[2, x * x]] :> [2][2]f32)) xs""",
+    "changed places": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let ys = [x, 1, 2] with [1] = x * x with [0] = 7
+             in f32.sum (map2 (*) ys ys)) xs""",
+    "changed rows": """
+entry main [n] (xs: [n]f32): [][2]f32 =
+  map (\\p -> copy p with [1] = p[0] + p[1]) (unflatten (sized (n / 2 * 2) xs[:n / 2 * 2]))""",
+    "a row of another array": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let a = replicate 2 [x, 1] with [1] = [2, x] with [0, 1] = 3
+             in a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]) xs""",
+    "what an inner map gives": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let q = map (* x) [1, 2, 3] ++ [x] in f32.sqrt (f32.sum (map (\\y -> y * y) q))) xs""",
+    "a row and more as a result": """
+entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> [x, x + 1] ++ [2] :> [3]f32) xs""",
+}
+APART = {
+    "a long row": """
+entry main [n] (xs: [n]f32): [n][9]f32 =
+  map (\\x -> replicate 8 x ++ [2] :> [9]f32) xs""",
+    "the state of a loop": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let s = loop s = [x, 1, 2] for i < 40 do [s[1], s[2]] ++ [s[0] * x]
+             in s[0] + s[2]) xs""",
+    "a place that is not known": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let s = [x, 1, 2] with [i64.f32 x % 3] = 5 in s[0] + s[2]) xs""",
+    "elements at unknown places": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let s = [x, 1, 2] ++ [x * x] in s[i64.f32 x % 4]) xs""",
+}
 KEPT = {
     "channels of the point": """
 entry main [n] (xs: [n]f32): [][4]f32 =
@@ -128,8 +180,6 @@ entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> let ys = tabulate 3 (\\k -> x * f32.i64 k)
              in ys[i64.f32 x % 3] + ys[0]) xs""",
     "on the host": "entry main (xs: [4]f32): [4]f32 = map2 (*) [1, 2, 3, 4] xs",
-    "a scan": """
-entry main [n] (xs: [n]f32): [n][3]f32 = map (\\x -> scan (+) 0 [x, x + 1, 2]) xs""",
     "a check in each step": """
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> f32.sum (map (\\k -> xs[i64.f32 x / k]) [1, 2, 3])) xs""",
@@ -172,15 +222,35 @@ def test_others_stay(name: str) -> None:
     assert len(nested(after)) == len(nested(before))
 
 
+def joined(program: Program) -> int:
+    """The arrays that functions of SOACs join or change."""
+    kinds = (Concat, Manifest, Replicate, Update)
+    functions = [node for node in walk(program) if isinstance(node, Lambda)]
+    return sum(isinstance(n, kinds) for each in functions for n in walk(each.body))
+
+
+@pytest.mark.parametrize("name", JOINED)
+def test_short_arrays_are_literals(name: str) -> None:
+    before, after = around(JOINED[name])
+    assert joined(before)
+    assert not joined(simplify(after, names_after(after)))
+
+
+@pytest.mark.parametrize("name", APART)
+def test_other_arrays_stay(name: str) -> None:
+    _, after = around(APART[name])
+    assert joined(after)
+
+
 def numbers(source: str) -> Any:
     size = 4 if "[4]f32)" in source else 37
     return (np.random.default_rng(size).random(size, dtype=np.float32) * 3) + 1
 
 
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-@pytest.mark.parametrize("name", UNROLLED | KEPT)
+@pytest.mark.parametrize("name", UNROLLED | KEPT | JOINED | APART)
 def test_the_device_agrees(name: str, schedule: str) -> None:
-    source = (UNROLLED | KEPT)[name]
+    source = (UNROLLED | KEPT | JOINED | APART)[name]
     expected = minifut.compile(source, backend="interpreter").main(numbers(source))
     found = minifut.compile(source, schedule=schedule).main(numbers(source))
     np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -1,0 +1,145 @@
+r"""Short arrays that are joined, repeated or changed at known places, as literals in
+functions of SOACs.
+
+    let all = concat(0, 4, p, [1])          →   let all = [p[0], p[1], p[2], 1]
+    let new = copy p with [1] = x           →   let new = [p[0], x, p[2]]
+
+What reads their elements reads scalars then, and no loop fills an array in the
+private memory of a thread, which would keep points from being vectors. For
+`passes.unroll_short`, which writes out the SOACs over such arrays as well.
+
+Conditions: at most `MOST` elements, whose number is known, and the array is used by its
+elements; one that is a result may have `RETURNED` elements, each of which is stored.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from minifut.ir.builder import Builder, i64
+from minifut.ir.core import (
+    ArrayLiteral,
+    Atom,
+    Body,
+    Concat,
+    Constant,
+    Manifest,
+    Replicate,
+    Reshape,
+    Stm,
+    Update,
+)
+from minifut.ir.scope import array_type
+from minifut.ir.types import ArrayType
+from minifut.passes.unroll_nests import (
+    MOST,
+    elements_in,
+    use_of_elements,
+)
+from minifut.rewrite.context import StatementContext, with_values
+from minifut.rewrite.rule import Declined, Outcome, rule
+
+JOINING = (Concat, Manifest, Replicate, Update)
+RETURNED = 8
+"""elements of an array that is only returned"""
+
+
+def is_short_array(statement: Stm, body: Body, goes_on: bool) -> bool:
+    """Whether a body uses an array by its elements, or returns a few, and no loop goes
+    on with them."""
+    (bound,) = statement.pattern
+    used = use_of_elements({bound.name}, body)
+    if used is None or (used and bound.name not in body.result):
+        return used is True
+    return elements_in(bound.type) <= RETURNED and not goes_on
+
+
+@rule(JOINING)
+def list_elements(statement: Stm, context: StatementContext) -> Outcome:
+    """Make a short array a literal of its elements.
+
+    before:
+        given (xs: [2]i32, y: i32)
+        let ys: [1]i32 = [y]: i32
+        let zs: [3]i32 = concat(0, 3, xs, ys)
+    after:
+        given (xs: [2]i32, y: i32)
+        let ys: [1]i32 = [y]: i32
+        let a: i32 = xs[0i64]
+        let b: i32 = xs[1i64]
+        let flat: [3]i32 = [a, b, y]: i32
+        let zs: [3]i32 = flat
+    before:
+        given (x: i32, y: i32)
+        let xs: [2]i32 = [x, x]: i32
+        let ys: [2]i32 = xs with [1i64] = y
+    after:
+        given (x: i32, y: i32)
+        let xs: [2]i32 = [x, x]: i32
+        let flat: [2]i32 = [x, y]: i32
+        let ys: [2]i32 = flat
+    declines: it has many elements
+        given (xs: [40]i32)
+        let zs: [80]i32 = concat(0, 80, xs, xs)
+    declines: a place is not known
+        given (y: i32, i: i64)
+        let xs: [2]i32 = [1i32, 2i32]: i32
+        let ys: [2]i32 = xs with [i] = y
+    """
+    (bound,) = statement.pattern
+    if not 0 < elements_in(bound.type) <= MOST:
+        return Declined("it has many elements")
+    exp = statement.exp
+    if isinstance(exp, Update) and not all(
+        isinstance(place, Constant) for place in exp.slice
+    ):
+        return Declined("a place is not known")
+    assert isinstance(bound.type, ArrayType)
+    build = context.builder(statement)
+    sizes = [size.as_constant or 0 for size in bound.type.shape]
+    cells = [
+        _element(build, exp, place, context)
+        for place in product(*(range(size) for size in sizes))
+    ]
+    made = build.let(ArrayLiteral(tuple(cells), bound.type.element), "flat")
+    if len(sizes) > 1:
+        made = build.let(Reshape(bound.type.shape, made))
+    return with_values(statement, tuple(build.statements), (made,))
+
+
+def _element(
+    build: Builder, exp: object, place: tuple[int, ...], context: StatementContext
+) -> Atom:
+    """What an array has at a place."""
+    match exp:
+        case Concat(dimension, arrays):
+            at = place[dimension]
+            for array in arrays:
+                size = array_type(array, context.scope).shape[dimension].as_constant
+                assert size is not None
+                if at < size:
+                    inner = (*place[:dimension], at, *place[dimension + 1 :])
+                    return _read(build, array, inner, context)
+                at -= size
+        case Manifest(array):
+            return _read(build, array, place, context)
+        case Replicate(shape, value):
+            return _read(build, value, place[len(shape) :], context)
+        case Update(array, slice_, value):
+            known = [int(p.value) for p in slice_ if isinstance(p, Constant)]
+            if list(place[: len(known)]) == known:
+                return _read(build, value, place[len(known) :], context)
+            return _read(build, array, place, context)
+    raise AssertionError(exp)
+
+
+def _read(
+    build: Builder, array: Atom, place: tuple[int, ...], context: StatementContext
+) -> Atom:
+    """The element of an array, or the value itself."""
+    if isinstance(array, Constant) or not place:
+        return array
+    source = context.definition(array)
+    if isinstance(source, ArrayLiteral) and len(place) == 1:
+        return source.rows[place[0]]
+    return build.index(array, *map(i64, place))
