@@ -128,7 +128,7 @@ def used(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
 
 
 @immutable
-class _Index:
+class AffineIndex:
     """`exp`, an i64, is `factor` times the variable of the loop and something from
     `low` to `high`: numbers so small that nothing overflows."""
 
@@ -176,13 +176,15 @@ class PositionIndices:
             self.first, self.limits = before
         return map_children(node, self.within)
 
-    def is_better(self, node: kc.Expression, found: _Index, before: object) -> bool:
+    def is_better(
+        self, node: kc.Expression, found: AffineIndex, before: object
+    ) -> bool:
         """Whether what was found is to replace an integer."""
         if found.factor == 0:
             return self.residues > 0 and found.low == found.high
         return node.type == kc.LONG and (self.residues > 0 or self.limits != before)
 
-    def index(self, exp: kc.Expression) -> _Index | None:
+    def index(self, exp: kc.Expression) -> AffineIndex | None:
         """What an integer is where no limit is passed; None if that is not known, as of
         types in which positions wrap around."""
         found = self.computed(exp) if exp.type in (kc.LONG, kc.INT) else None
@@ -227,20 +229,20 @@ class PositionIndices:
                 return self.defined(operand)
         return None
 
-    def computed(self, exp: kc.Expression) -> _Index | None:
+    def computed(self, exp: kc.Expression) -> AffineIndex | None:
         match exp:
             case kc.Variable(name, _) if name == self.index_name:
-                return _Index(exp, 1, 0, 0)
+                return AffineIndex(exp, 1, 0, 0)
             case kc.Variable(name, _) if name in self.counters:
-                return _Index(_as_long(exp), 0, *self.counters[name])
+                return AffineIndex(as_long(exp), 0, *self.counters[name])
             case kc.Variable(name, _):
                 made = self.definition(name)
                 return None if made is None else self.index(made)
             case kc.SizeValue(size, _):
                 more = (size - Size.of(self.index_name)).as_constant
-                return None if more is None else _Index(exp, 1, more, more)
+                return None if more is None else AffineIndex(exp, 1, more, more)
             case kc.Literal(int(value), _):
-                return _Index(_as_long(exp), 0, value, value)
+                return AffineIndex(as_long(exp), 0, value, value)
             case kc.Cast(operand, type_) if type_ in (kc.LONG, kc.INT):
                 return self.index(operand)
             case kc.Operation(operator, (operand,), _) if operator.name == "convert":
@@ -253,7 +255,7 @@ class PositionIndices:
 
     def combined(
         self, name: str, left: kc.Expression, right: kc.Expression
-    ) -> _Index | None:
+    ) -> AffineIndex | None:
         """An operator of two integers."""
         a = self.index(left)
         if a is not None and (exact := self.divided(a, name, right)):
@@ -266,18 +268,22 @@ class PositionIndices:
                 return None
             case "add" | "+":
                 low, high = a.low + b.low, a.high + b.high
-                return _Index(a.exp + b.exp, a.factor + b.factor, low, high)
+                return AffineIndex(a.exp + b.exp, a.factor + b.factor, low, high)
             case "sub" | "-":
                 low, high = a.low - b.high, a.high - b.low
-                return _Index(a.exp - b.exp, a.factor - b.factor, low, high)
+                return AffineIndex(a.exp - b.exp, a.factor - b.factor, low, high)
             case "mul" | "*":
                 a, b = (a, b) if a.factor else (b, a)
                 by = b.low
                 if b.factor == 0 and by == b.high and by > 0:
-                    return _Index(a.exp * b.exp, by * a.factor, by * a.low, by * a.high)
+                    return AffineIndex(
+                        a.exp * b.exp, by * a.factor, by * a.low, by * a.high
+                    )
         return None
 
-    def divided(self, a: _Index, name: str, right: kc.Expression) -> _Index | None:
+    def divided(
+        self, a: AffineIndex, name: str, right: kc.Expression
+    ) -> AffineIndex | None:
         """The quotient or residue of an index by a small divisor of its factor."""
         by = divisor(name, right)
         if by == 0 or a.factor == 0 or a.factor % by or a.low != a.high:
@@ -285,13 +291,15 @@ class PositionIndices:
         self.first = max(self.first, -(a.low // a.factor))
         self.residues += 1
         if name not in QUOTIENTS:
-            return _Index(long_literal(a.low % by), 0, a.low % by, a.low % by)
+            return AffineIndex(long_literal(a.low % by), 0, a.low % by, a.low % by)
         factor, more = a.factor // by, a.low // by
         at: kc.Expression = kc.Variable(self.index_name, kc.LONG)
         at = at * factor if factor > 1 else at
-        return _Index(at + more if more else at, factor, more, more)
+        return AffineIndex(at + more if more else at, factor, more, more)
 
-    def wrapped(self, a: _Index, by_mask: bool, right: kc.Expression) -> _Index | None:
+    def wrapped(
+        self, a: AffineIndex, by_mask: bool, right: kc.Expression
+    ) -> AffineIndex | None:
         """A remainder or mask: the number itself while that is within."""
         limit = self.before(right)
         if limit is None or a.factor == 0:
@@ -302,7 +310,7 @@ class PositionIndices:
             small = not by_mask and a.low == a.high == 0
         if small:
             return None
-        limit = _as_long(limit)
+        limit = as_long(limit)
         self.limit(a, limit if by_mask else clamped(limit) - 1, by_mask)
         self.first = max(self.first, -(a.low // a.factor))
         return a
@@ -333,7 +341,7 @@ class PositionIndices:
             return node if made is None else self.expanded(made)
         return map_children(node, self.expanded)
 
-    def limit(self, index: _Index, greatest: kc.Expression, by_mask: bool) -> None:
+    def limit(self, index: AffineIndex, greatest: kc.Expression, by_mask: bool) -> None:
         """From now on the index is at most so much."""
         key = str(greatest), by_mask, index.factor
         _, known = self.limits.get(key, (None, index.high))
@@ -350,7 +358,7 @@ def divisor(name: str, right: kc.Expression) -> int:
     )
 
 
-def _as_long(exp: kc.Expression) -> kc.Expression:
+def as_long(exp: kc.Expression) -> kc.Expression:
     """An integer as an i64."""
     if isinstance(exp, kc.Literal):
         return long_literal(int(exp.value))

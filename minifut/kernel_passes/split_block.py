@@ -6,8 +6,8 @@
     }                                         for (l = 0; l < 64; l++) as before
 
 That are branches, comparisons that hold at one point or at all others, and indices that
-wrap around (`split_wrapping`). Almost all blocks are those without borders, and the
-points of these are straight-line code with neighbouring accesses.
+wrap around (`split_wrapping`) or are clamped. Almost all blocks are those without
+borders, and the points of these are straight-line code with neighbouring accesses.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import PositionConditions
 from minifut.kernel_passes.position_ranges import (
+    AffineIndex,
     PositionIndices,
     PositionRange,
+    as_long,
     used,
 )
 from minifut.kernel_passes.position_splits import SplitFinder
@@ -108,6 +110,31 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
                 ys[l] = first ? 0 : ((int)((uint)xs[i] - (uint)before));
             }
         }
+    before:
+        given (const int *xs, int *ys, long at, long count, long n)
+        for (long l = 0; l < count; l++) {
+            long i = at + l;
+            long j = max_i64(i - 1, 0);
+            long k = min_i64(i + 2, n - 1);
+            ys[l] = xs[j] + xs[k];
+        }
+    after:
+        if ((1L <= at) && ((at + count) <= (max((long)(min((long)(n - 1L),
+        (long)(281474976710656L))), (long)((-281474976710656L))) + (-1L)))) {
+            for (long l = 0L; l < count; l++) {
+                long i = at + l;
+                long j = i - 1L;
+                long k = i + 2L;
+                ys[l] = (int)((uint)xs[j] + (uint)xs[k]);
+            }
+        } else {
+            for (long l = 0L; l < count; l++) {
+                long i = at + l;
+                long j = (i - 1L) < 0L ? 0L : (i - 1L);
+                long k = (n - 1L) < (i + 2L) ? (n - 1L) : (i + 2L);
+                ys[l] = (int)((uint)xs[j] + (uint)xs[k]);
+            }
+        }
     declines: nothing depends on the position alone
         given (const float *xs, float *lane, long n, long at)
         for (long l = 0; l < 64; l++) {
@@ -155,6 +182,30 @@ def decided_in_block(
         return None
     conditions = {str(condition): condition for condition in search.conditions}
     return kc.all_of([*conditions.values()]), used(search.points.body.statements)
+
+
+class _StraightIndices(PositionIndices):
+    """Also those that are clamped, where that changes nothing."""
+
+    def combined(
+        self, name: str, left: kc.Expression, right: kc.Expression
+    ) -> AffineIndex | None:
+        if name not in ("min", "max"):
+            return super().combined(name, left, right)
+        for inner, other in ((left, right), (right, left)):
+            found, limit = self.index(inner), self.before(other)
+            if found is None or limit is None or found.factor == 0:
+                continue
+            if name == "min":
+                self.limit(found, as_long(limit), False)
+            elif isinstance(limit, kc.Literal):
+                above = found.low - int(limit.value)
+                self.first = max(self.first, -(above // found.factor))
+            else:
+                return None
+            self.residues += 1
+            return found
+        return None
 
 
 class _BlockSearch:
@@ -211,11 +262,11 @@ class _BlockSearch:
         self.put(tuple(made))
 
     def straighten(self) -> None:
-        """Take indices that wrap around as affine ones."""
-        search = PositionIndices(self.points)
+        """Take indices that wrap around, or are clamped, as affine ones."""
+        search = _StraightIndices(self.points)
         search.local.update(self.local)
         straight = tuple(map(search.within, self.points.body.statements))
-        if search.limits:
+        if search.limits or search.first:
             self.be_within(straight_range(search))
             self.put(straight)
 

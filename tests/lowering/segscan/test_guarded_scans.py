@@ -26,6 +26,16 @@ entry main [n] (xs: [n]i32): ([n]i32, i32) =
     "starts of runs": """
 entry main [n] (xs: [n]i32): [n]i64 =
   scan i64.max 0 (tabulate n (\\i -> if i == 0 || xs[i] != xs[i - 1] then i else 0))""",
+    "clamped neighbours": """
+entry main [n] (xs: [n]i32): ([n]i32, i32, []i32, []i64) =
+  let at i = #[unsafe] xs[i64.max 0 (i64.min (n - 1) i)]
+  let ys = tabulate n (\\i -> at (i - 1) - 2 * xs[i] + at (2 + i))
+  in (scan (+) 0 ys, i32.sum ys, filter (> 1) ys,
+      filter (\\i -> at (2 * i - 5) > at (i + 9)) (iota n))""",
+    "clamped to other places": """
+entry main [n] (xs: [n]i32): ([n]i64, []i64) =
+  let ys = tabulate n (\\i -> i64.max 7 (i - 3) * i64.min (i - 4) (n / 2) + i64.max (-5) (2 * i))
+  in (scan (+) 0 ys, filter (> 5) ys)""",
     "two ranges": """
 entry main [n] (xs: [n]i32): ([n]i32, i32) =
   let ys = tabulate n (\\i -> (if i < n / 3 then xs[i] * 2 else xs[n - 1 - i])
