@@ -37,7 +37,6 @@ from minifut.ir.core import (
     Reshape,
     ScalarOp,
     Stm,
-    Update,
 )
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, rename, walk
@@ -54,7 +53,7 @@ MOST = 32
 SHARED = 8
 """operators of a body that are not to be repeated for each element of a row"""
 VIEWS = (Index, Rearrange, Reshape)
-PARTS = (ArrayLiteral, Concat, Manifest, Update)
+PARTS = (ArrayLiteral, Concat, Manifest)
 """what is made of arrays whose elements it has"""
 LARGEST = 512
 """statements that are written out"""
@@ -181,7 +180,7 @@ def _uses_elements(names: set[Name], statement: Stm) -> bool:
             return True
         case Concat() | Manifest() | ArrayLiteral():
             return elements_in(statement.pattern[0].type) <= MOST
-        case Index() | Update():
+        case Index():
             return all(map(_is_fixed, exp.slice))
         case Screma():
             if is_short_fold(exp, FEW) or 0 < _size(exp) <= LARGEST:

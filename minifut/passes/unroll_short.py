@@ -22,7 +22,7 @@ literals then, and what folds them under another shape reads scalars. That is so
 the function itself uses the array, as small matrices; what it only returns is a
 dimension of the result.
 
-Short arrays that are joined or changed at known places are literals as well
+Short arrays that are joined or repeated are literals as well
 (`passes.short_arrays`).
 
 Loops of few rounds over a small array are marked to be written out, too
@@ -55,7 +55,6 @@ from minifut.ir.core import (
     Reshape,
     ScalarOp,
     Stm,
-    Update,
 )
 from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import scope_of
@@ -110,11 +109,10 @@ def unroll_short(
 @mutable
 class _Walk:
     """Writes out what is in functions of SOACs; `known` are the literals and views so
-    far, `rows` what these functions are given, `rounds` the bodies of loops."""
+    far, `rounds` the bodies of loops."""
 
     context: StatementContext
     known: dict[Name, Stm]
-    rows: set[Name] = field(default_factory=set)
     rounds: list[Body] = field(default_factory=list)
 
     def outside(self, node: Any) -> Any:
@@ -131,7 +129,6 @@ class _Walk:
         """The same, with folds of at most so many elements written out."""
         if isinstance(node, Screma):
             most = WIDEST if _is_narrow(node) else FEW
-            self.rows.update(p.name for p in node.function.parameters)
         if isinstance(node, Loop):
             self.rounds.append(node.body)
         if not isinstance(node, Body):
@@ -191,15 +188,11 @@ class _Walk:
         return self.noted(unroll_nest(statement, self.context))
 
     def joined(self, statement: Stm, body: Body) -> tuple[Stm, ...] | None:
-        """The elements of a short array that the body uses by them. What loops change
-        stays, as they go on with the array: it is one of the rows, or a literal."""
+        """The elements of a short array that the body uses by them. What loops go on
+        with stays."""
         exp = statement.exp
         if not isinstance(exp, JOINING):
             return None
-        if isinstance(exp, Update) and exp.array not in self.rows:
-            source = literal_of(exp.array, self.context)
-            if source is None:
-                return None
         goes_on = any(body is each for each in self.rounds)
         if not is_short_array(statement, body, goes_on):
             return None

@@ -133,17 +133,6 @@ entry main [n] (xs: [n]f32): [n]f32 =
     "columns beside each other": """
 entry main [n] (xs: [n]f32): [n][2][2]f32 =
   map (\\x -> transpose ([[x, 1]] ++ [[2, x * x]] :> [2][2]f32)) xs""",
-    "changed places": """
-entry main [n] (xs: [n]f32): [n]f32 =
-  map (\\x -> let ys = [x, 1, 2] with [1] = x * x with [0] = 7
-             in f32.sum (map2 (*) ys ys)) xs""",
-    "changed rows": """
-entry main [n] (xs: [n]f32): [][2]f32 =
-  map (\\p -> copy p with [1] = p[0] + p[1]) (unflatten (sized (n / 2 * 2) xs[:n / 2 * 2]))""",
-    "a row of another array": """
-entry main [n] (xs: [n]f32): [n]f32 =
-  map (\\x -> let a = replicate 2 [x, 1] with [1] = [2, x] with [0, 1] = 3
-             in a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]) xs""",
     "what an inner map gives": """
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> let q = map (* x) [1, 2, 3] ++ [x] in f32.sqrt (f32.sum (map (\\y -> y * y) q))) xs""",
@@ -158,6 +147,17 @@ entry main [n] (xs: [n]f32): [n][9]f32 =
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> let s = loop s = [x, 1, 2] for i < 40 do [s[1], s[2]] ++ [s[0] * x]
              in s[0] + s[2]) xs""",
+    "changed places": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let ys = [x, 1, 2] with [1] = x * x with [0] = 7
+             in f32.sum (map2 (*) ys ys)) xs""",
+    "changed rows": """
+entry main [n] (xs: [n]f32): [][2]f32 =
+  map (\\p -> copy p with [1] = p[0] + p[1]) (unflatten (sized (n / 2 * 2) xs[:n / 2 * 2]))""",
+    "a row of another array": """
+entry main [n] (xs: [n]f32): [n]f32 =
+  map (\\x -> let a = replicate 2 [x, 1] with [1] = [2, x] with [0, 1] = 3
+             in a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]) xs""",
     "a place that is not known": """
 entry main [n] (xs: [n]f32): [n]f32 =
   map (\\x -> let s = [x, 1, 2] with [i64.f32 x % 3] = 5 in s[0] + s[2]) xs""",
