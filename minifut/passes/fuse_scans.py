@@ -16,8 +16,9 @@ If the map writes by index and some scans add integers, only these become part o
 may be a partition of its points, which is written without branches. What others scan is
 stored by vectors.
 
-Conditions: one dimension; scalar code without checks or loops; scanned arrays are read
-at the point, at the one before and at their end only, by no other scan; by others than
+Conditions: one dimension; scalar code without loops, and without checks but those of
+flags by which a map scatters, which are computed once; scanned arrays are read at the
+point, at the one before and at their end only, by no other scan; by others than
 the map only behind it, and if it does not write by index; nothing in between may update
 an array.
 """
@@ -39,8 +40,8 @@ from minifut.ir.scope import scope_of
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import operand_count
-from minifut.ir.traverse import atom_size, free_names
-from minifut.ir.types import INTEGERS, ScalarType
+from minifut.ir.traverse import atom_size, bound_names, free_names
+from minifut.ir.types import BOOL, INTEGERS, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.scan_of_map import (
@@ -55,6 +56,8 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
 ScanOrReduction: TypeAlias = SegScan | SegRed
+LONGEST_FLAGS = 96
+"""number of statements that give the flags of a map that scatters by them"""
 UPDATES = (core.Update, core.Apply, WithAcc, kernels.WriteReturns, kernels.SegHist)
 
 
@@ -104,8 +107,8 @@ def _joined(body: Body, context: StatementContext) -> Body:
         )
         outcome = fuse_scans_into_map(statement, place)
         if isinstance(outcome, tuple):
-            again = {p.name for s in outcome for p in s.pattern}
-            rest = (s for s in above if again.isdisjoint(p.name for p in s.pattern))
+            moved = {name for s in outcome for name in bound_names(s)}
+            rest = (s for s in above if moved.isdisjoint(bound_names(s)))
             made = Body((*rest, *outcome, *after), body.result)
             return _joined(remove_dead_code_in(made), context)
     return body
@@ -225,6 +228,46 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
           return writes ys [n] with ((place) = x), returns_total all
         }
         let count: i64 = total
+    before:
+        given (n: i64, xs: [n]i32, ys: [n]i64)
+        let (ends: [n]i64, kept: [n]bool) = segscan grid (j < n)
+            operator(add_i64, (0i64), []) -> (i64, bool) {
+          let x: i32 = xs[j]
+          let known: bool = ne_i32(x, 99i32)
+          let () = assert(known, ["unknown"], ["a.fut:1:1"])
+          let keep: bool = lt_i32(x, 0i32)
+          let one: i64 = convert_bool_i64(keep)
+          return returns one, returns keep
+        }
+        let zs: [n]i64 = segmap grid (i < n) -> (i64) {
+          let end: i64 = ends[i]
+          let flag: bool = kept[i]
+          let to: i64 = if flag then {
+            let before: i64 = sub_i64(end, 1i64)
+            return before
+          } else {-1i64}
+          return writes ys [n] with ((to) = i)
+        }
+        return zs
+    after:
+        let zs: [n]i64 = segmap grid (i < n)
+            seeing(scanned: i64, kept: bool, total: i64) of segscan grid (j < n)
+            operator(add_i64, (0i64), []) -> (i64, bool) {
+          let x: i32 = xs[j]
+          let known: bool = ne_i32(x, 99i32)
+          let () = assert(known, ["unknown"], ["a.fut:1:1"])
+          let keep: bool = lt_i32(x, 0i32)
+          let one: i64 = convert_bool_i64(keep)
+          return returns one, returns keep
+        } -> (i64) {
+          let end: i64 = scanned
+          let flag: bool = kept
+          let to: i64 = if flag then {
+            let before: i64 = sub_i64(end, 1i64)
+            return before
+          } else {-1i64}
+          return writes ys [n] with ((to) = i)
+        }
     declines: a scan is read elsewhere than at its point and its end
         like before, with
         let end: i64 = ends[i] => let end: i64 = ends[count]
@@ -271,10 +314,29 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
         isinstance(exp, ScanOrReduction)
         and exp.level == GRID
         and exp.space.sizes == consumer.space.sizes
-        and is_scalar_code(exp.body.statements)
+        and (
+            is_scalar_code(exp.body.statements)
+            or (writes_by_index(consumer) and _gives_flags(exp))
+        )
         and all(isinstance(t, ScalarType) for t in exp.types)
         and all(is_scalar_code(o.operator.body.statements) for o in exp.operators)
     )
+
+
+def _gives_flags(exp: SegScan | SegRed) -> bool:
+    """Whether it is scalar code, with checks, whose truth values are counted."""
+    body = exp.body
+    results = body.result[: operand_count(exp.operators)]
+    counted = {r.value for r in results if isinstance(r, kernels.Returns)}
+    flags = {
+        p.name
+        for statement in body.statements
+        for p in statement.pattern
+        if isinstance(statement.exp, core.ScalarOp)
+        and statement.exp.operator.operands == (BOOL,)
+    }
+    long = LONGEST_FLAGS
+    return counted <= flags and is_scalar_code(body.statements, long, checked=True)
 
 
 def _adds(exp: core.Exp) -> bool:

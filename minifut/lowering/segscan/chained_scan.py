@@ -50,16 +50,20 @@ ScanRange: TypeAlias = Callable[
 ]
 """scans a range with the accumulators as carry-in, and stores the results; given
 the scanned partial results of all chunks, if they are known before"""
+ScanWith: TypeAlias = Callable[[KernelBuilder, Accumulators, ScannedRange], None]
 
 
 @immutable
 class ScanFirst:
     """Scans a chunk before its carry-in is known."""
 
-    aggregate: Callable[[KernelBuilder, Accumulators, ScannedRange], None]
+    scan: ScanWith
+    aggregate: ScanWith
     """as the scan has it, with the same rounding"""
-    combine: Callable[[KernelBuilder, Accumulators, ScannedRange], None]
+    combine: ScanWith
     """combines the carry-in with the results of a range"""
+    combines_first: bool
+    """also of the first chunk, which has no carry-in"""
 
 
 @mutable
@@ -164,7 +168,7 @@ class _ChainedScan:
         others_follow = kc.Call("!", (is_last,), kc.TRUTH)
         if self.first is not None:
             aggregate = self.accumulators()
-            self.scan_range(k, aggregate, own, [])
+            self.first.scan(k, aggregate, own)
             with k.branch(others_follow):
                 status.publish(k, status.aggregates, (unit, AGGREGATE), aggregate)
         before = self.look_back(unit, chunk, is_last)
@@ -175,6 +179,8 @@ class _ChainedScan:
             status.publish(k, status.prefixes, (unit, PREFIX), prefix)
         if self.first is None:
             self.scan_range(k, before, own, [])
+        elif self.first.combines_first:
+            self.first.combine(k, before, own)
         else:
             with k.branch(chunk > 0):
                 self.first.combine(k, before, own)

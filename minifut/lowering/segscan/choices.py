@@ -4,7 +4,9 @@
 
 Integers are polynomials over scanned values, totals, the index, and what is the same at
 all points. A truth value or a digit of which nothing is known is a *choice*, whose
-values are tried one after the other. Equal expressions of the two bodies are one.
+values are tried one after the other. Equal expressions of the two bodies are one. Of
+`0 <= x && x < w` the whole is a choice, not each comparison, if nothing else is made of
+them.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from minifut.ir.core import (
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
 from minifut.ir.scalars import OF_POLYNOMIALS
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
@@ -76,6 +79,8 @@ class BodyNames:
     made: dict[object, Name] = field(default_factory=dict)
     """the name of each expression"""
     varying: set[Name] = field(default_factory=set)
+    combined: set[Name] = field(default_factory=set)
+    """truth values, made of others that nothing else is made of"""
     is_narrow: bool = False
     """whether something was computed with 32 bits"""
 
@@ -84,6 +89,7 @@ class BodyNames:
         """All that is known of the names."""
         scope = BodyNames(operation, scan)
         scope.collect()
+        scope.combine()
         return scope
 
     @property
@@ -111,6 +117,33 @@ class BodyNames:
             self.definitions |= dict.fromkeys(names, statement)
             if not self.varying.isdisjoint(free_names(statement)):
                 self.varying.update(names)
+
+    def combine(self) -> None:
+        """Find truth values that are choices as a whole."""
+        bodies = self.scan.body, self.operation.body
+        statements = list(nodes_of(Stm, *bodies))
+        users: dict[Atom, set[object]] = {}
+        for user in (*statements, *chain(*(body.result for body in bodies))):
+            results = user.pattern if isinstance(user, Stm) else ()
+            made = self.own(results[0].name) if results else user
+            for name in map(self.own, free_names(user)):
+                users.setdefault(name, set()).add(made)
+        truths: set[Atom] = set()
+        dependent: set[Atom] = set()
+        for statement in statements:
+            exp, bound = statement.exp, {p.name for p in statement.pattern}
+            used = dependent.intersection(map(self.own, free_names(exp)))
+            is_truth = [p.type for p in statement.pattern] == [BOOL]
+            if is_truth and used <= truths:
+                truths |= bound
+                if used and all(len(users[name]) == 1 for name in used):
+                    self.combined |= bound
+            if used or is_truth or isinstance(exp, If) or _digits(exp):
+                dependent |= bound
+
+    def own(self, name: Name) -> Atom:
+        """The name in the scan of what the map computes, too."""
+        return self.renamed.get(name, name)
 
     def key(self, exp: Exp) -> object:
         """What is equal for expressions that are computed in both bodies."""
@@ -170,6 +203,8 @@ class AtPoint:
     def of(self, param: Param, statement: Stm) -> SizeOrFlag:
         """What a statement gives a name."""
         exp: Exp = statement.exp
+        if param.name in self.scope.combined:
+            raise ChoiceNeeded(param.name, TRUTHS)
         if isinstance(exp, Copy):
             return self.value(exp.atom)
         if isinstance(exp, SizeExp):
@@ -272,8 +307,10 @@ class AtPoint:
         self.scope.is_narrow = True
 
 
-def _digits(exp: ScalarOp) -> range:
+def _digits(exp: Exp) -> range:
     """The values of `x & 3` and `x % 4`."""
+    if not isinstance(exp, ScalarOp):
+        return range(0)
     masks = [int(a.value) for a in exp.operands if isinstance(a, Constant)]
     if exp.operator.type.is_float or not masks or exp.operator.type == BOOL:
         return range(0)

@@ -8,15 +8,20 @@
         packed = the values of the stream
         for p < count: result[first + p] = packed[p]
 
-Each stream is written to memory in order. Scanned values are known between blocks only.
+Each stream is written to memory in order. Scanned values are known between blocks only;
+where those before the range have to be waited for, streams are collected in memory that
+the cache holds (`collect`), and written when they are known (`deliver`), so that
+nothing is computed twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, TypeAlias
 
+from minifut.ir.core import Atom
 from minifut.ir.kernels import SegMap, WriteReturns
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
@@ -28,10 +33,33 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.choices import returned_values
-from minifut.lowering.segscan.stable_partition import ChosenValues, StablePartition
+from minifut.lowering.segscan.stable_partition import (
+    ChosenValues,
+    StablePartition,
+    Stream,
+)
 from minifut.lowering.threads.builder import KernelBuilder
 
 MOST_LANES = 16
+
+Written: TypeAlias = list[tuple[Array, Atom]]
+MarkedBlock: TypeAlias = tuple[
+    kc.Variable, kc.Variable, PackedPoints, dict[Atom, kc.Memory]
+]
+"""where it begins, how many points it has, marks, and what points write"""
+Places: TypeAlias = Callable[
+    [kc.Variable], AbstractContextManager[tuple[kc.Variable, kc.Variable]]
+]
+"""the loop over so many collected points; gives their number and their place"""
+
+
+@immutable
+class CollectedStream:
+    """What is written of a stream, and how many points it has, of a range."""
+
+    count: kc.Variable
+    arrays: dict[Array, Array]
+    """by what they are written to"""
 
 
 @immutable
@@ -46,39 +74,100 @@ class Compaction:
 
     def range(self, place: ScannedRange) -> None:
         """Partition the points of a range, and go on with the scans."""
-        k, plan = self.k, self.plan
+        with self.blocks(place) as (block, length, packed, values):
+            self.bind_before(block)
+            counts = []
+            for number, stream in enumerate(self.plan.streams):
+                count = self.k.declare("count", kc.Literal(0, kc.LONG))
+                targets = [
+                    (partial(self.inside, target), [(o, values[v]) for o, v in pairs])
+                    for target, pairs in self.targets(stream).items()
+                ]
+                self.write((number, length, count), packed, targets)
+                counts.append(count)
+            self.grow(counts)
+
+    def collect(self, place: ScannedRange, most: Size) -> list[CollectedStream]:
+        """Partition the points of a range, at most so many, into thread memory."""
+        k = self.k
+        collected = []
+        for stream in self.plan.streams:
+            count = k.declare("filled", kc.Literal(0, kc.LONG))
+            outputs = [o for pairs in self.targets(stream).values() for o, _ in pairs]
+            elements = [output.memory.element for output in outputs]
+            made = [k.scratch_array(element, (most,), "stream") for element in elements]
+            collected.append(
+                CollectedStream(count, dict(zip(outputs, made, strict=True)))
+            )
+        with self.blocks(place) as (_, length, packed, values):
+            for number, stream in enumerate(self.plan.streams):
+                count = k.declare("count", kc.Literal(0, kc.LONG))
+                filled, arrays = collected[number].count, collected[number].arrays
+                pairs = [p for pairs in self.targets(stream).values() for p in pairs]
+                target = [(arrays[output], values[value]) for output, value in pairs]
+                self.write(
+                    (number, length, count),
+                    packed,
+                    [(partial(self.behind, filled), target)] if target else [],
+                )
+                k.assign(filled, filled + count)
+        self.grow([stream.count for stream in collected])
+        return collected
+
+    def deliver(self, first: kc.Expression, collected: list[CollectedStream]) -> None:
+        """Write the streams of the range that begins there, where the scans begin with
+        the accumulators, and go on with the scans."""
+        k = self.k
+        k.statements_of(self.plan.invariant)
+        self.bind_before(first)
+        for stream, known in zip(self.plan.streams, collected, strict=True):
+            for target, pairs in self.targets(stream).items():
+                for output, _ in pairs:
+                    with self.inside(target, known.count) as (p, at):
+                        k.write(output, (at,), k.read(known.arrays[output], (p,)))
+        self.grow([stream.count for stream in collected])
+
+    @contextmanager
+    def blocks(self, place: ScannedRange) -> Iterator[MarkedBlock]:
+        """The loop over the blocks of a range, whose points are marked."""
+        k = self.k
         packed = PackedPoints.of(k)
-        results = self.operation.body.result
-        written = [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
         values = {
             value: k.private_memory(output.memory.element, BLOCK, "values")
-            for value, output in zip(written, self.outputs, strict=False)
+            for value, output in zip(self.written, self.outputs, strict=False)
         }
         _, first, last = place
         with k.loop("block", last, first, BLOCK) as block:
-            k.statements_of(plan.invariant)
-            length = k.declare(
-                "length", smaller(last - block, kc.Literal(BLOCK, kc.LONG))
-            )
+            k.statements_of(self.plan.invariant)
+            most = kc.Literal(BLOCK, kc.LONG)
+            length = k.declare("length", smaller(last - block, most))
             self.mark(block, length, packed, values)
-            grown: list[kc.Expression] = [
-                kc.Literal(0, kc.LONG) for _ in self.accumulators.all_places
-            ]
-            self.bind_before(block)
-            for number, stream in enumerate(plan.streams):
-                count = k.declare("count", kc.Literal(0, kc.LONG))
-                together: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]] = {}
-                parts = zip(stream.places, self.outputs, written, strict=False)
-                for where, output, value in parts:
-                    if where is not None:
-                        pairs = together.setdefault((where, output.shape[0]), [])
-                        pairs.append((output, values[value]))
-                self.write((number, length, count), packed, together)
-                for at, increment in enumerate(stream.increments):
-                    grown[at] = grown[at] + count if increment else grown[at]
-            for running, more in zip(self.accumulators.all_places, grown, strict=True):
-                assert isinstance(running, kc.Variable)
-                k.assign(running, running + kc.Cast(more, running.type))
+            yield block, length, packed, values
+
+    @property
+    def written(self) -> list[Atom]:
+        """What the points write."""
+        results = self.operation.body.result
+        return [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
+
+    def targets(self, stream: Stream) -> dict[tuple[Size, Size], Written]:
+        """What a stream writes from which place on, inside of how many."""
+        found: dict[tuple[Size, Size], Written] = {}
+        parts = zip(stream.places, self.outputs, self.written, strict=False)
+        for where, output, value in parts:
+            if where is not None:
+                found.setdefault((where, output.shape[0]), []).append((output, value))
+        return found
+
+    def grow(self, counts: Sequence[kc.Expression]) -> None:
+        """Add to the scans what so many points of the streams do."""
+        k = self.k
+        for at, running in enumerate(self.accumulators.all_places):
+            assert isinstance(running, kc.Variable)
+            grown: kc.Expression = kc.Literal(0, kc.LONG)
+            for stream, count in zip(self.plan.streams, counts, strict=True):
+                grown = grown + count if stream.increments[at] else grown
+            k.assign(running, running + kc.Cast(grown, running.type))
 
     def mark(
         self,
@@ -91,7 +180,10 @@ class Compaction:
         k, operation = self.k, self.operation
         scan = operation.scan
         assert scan is not None
-        with k.nested() as points, k.loop("l", length, parallel=True) as lane:
+        with (
+            k.nested() as points,
+            k.loop("l", length, parallel=True, points=True) as lane,
+        ):
             index = k.bind_index(operation.space.indices[0], block + lane)
             k.bind(scan.space.indices[0], index)
             k.statements_of(scan.body.statements)
@@ -128,7 +220,7 @@ class Compaction:
             test = one if test is None else test & one
         return test if test is not None else kc.Literal(True, kc.TRUTH)
 
-    def bind_before(self, block: kc.Variable) -> None:
+    def bind_before(self, block: kc.Expression) -> None:
         """Bind scanned values before a block, and the index of the point there."""
         k = self.k
         for bound, running in zip(
@@ -142,20 +234,20 @@ class Compaction:
         self,
         points: tuple[int, kc.Expression, kc.Variable],
         packed: PackedPoints,
-        targets: dict[tuple[Size, Size], list[tuple[Array, kc.Memory]]],
+        targets: Sequence[tuple[Places, list[tuple[Array, kc.Memory]]]],
     ) -> None:
         """Collect the points of a stream of a block of a length, count them, and write
-        those that are inside of the results: of values that fill lanes the values are
-        packed if the device does that."""
+        them to their places: of values that fill lanes the values are packed if the
+        device does that."""
         k, (number, length, count) = self.k, points
         with k.nested() as by_numbers:
             k.assign(count, packed.collect(number, length))
-            for target, pairs in targets.items():
-                with self.inside(target, count) as (p, at):
+            for places, pairs in targets:
+                with places(count) as (p, at):
                     lane = packed.lane(p)
                     for output, memory in pairs:
                         k.write(output, (at,), k.load(memory, lane))
-        memories = dict.fromkeys(m for pairs in targets.values() for _, m in pairs)
+        memories = dict.fromkeys(m for _, pairs in targets for _, m in pairs)
         if not memories or any(m.element not in NAMES for m in memories):
             k.statements.extend(by_numbers)
             return
@@ -165,8 +257,8 @@ class Compaction:
         }
         with k.nested() as by_values:
             packed.compress(number, length, count, list(own.items()))
-            for target, pairs in targets.items():
-                with self.inside(target, count) as (p, at):
+            for places, pairs in targets:
+                with places(count) as (p, at):
                     for output, memory in pairs:
                         k.write(output, (at,), k.load(own[memory], p))
         compresses = k.build_constant(COMPRESSES).equals(1)
@@ -186,3 +278,11 @@ class Compaction:
         high = smaller(size - first, count)
         with k.loop("p", high, low) as p:
             yield p, k.declare("at", first + p)
+
+    @contextmanager
+    def behind(
+        self, filled: kc.Variable, count: kc.Variable
+    ) -> Iterator[tuple[kc.Variable, kc.Variable]]:
+        """The loop over collected points that go behind those before."""
+        with self.k.loop("p", count) as p:
+            yield p, self.k.declare("at", filled + p)

@@ -183,7 +183,7 @@ def scan_along(
     total = None if before_carry else rows * sizes[-1]
 
     def scan_range(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, *_: object
     ) -> None:
         use = stored(place[0], scanned)
         vector_scan(k, reduction, accumulators, place, use, total)
@@ -204,7 +204,8 @@ def scan_along(
 
     if one_pass:
         split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
-        scan_first = ScanFirst(aggregate, combine) if before_carry else None
+        in_order = ScanFirst(scan_range, aggregate, combine, combines_first=False)
+        scan_first = in_order if before_carry else None
         scan_in_chunks(host, without_maps, split, scan_range, scan_first)
         return
     per_core = reduction.groups_per_core

@@ -16,18 +16,25 @@ from functools import partial
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns
-from minifut.ir.sizes import ONE
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ScalarType
+from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import partition
 from minifut.lowering.cpu.reduction import Reduction
-from minifut.lowering.cpu.vector_operators import PointUse, ScannedPoint
+from minifut.lowering.cpu.vector_operators import (
+    PointUse,
+    ScannedPoint,
+    replace_state,
+    scalar_places,
+)
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segmap.points import finish_point, outputs_of
-from minifut.lowering.segscan.chained_scan import ScannedRange
-from minifut.lowering.segscan.compaction import Compaction
+from minifut.lowering.segred.cpu import reduce_range
+from minifut.lowering.segscan.chained_scan import ScanFirst, ScannedRange
+from minifut.lowering.segscan.compaction import CollectedStream, Compaction
 from minifut.lowering.segscan.cpu import (
     partition_for_caches,
     scan_in_chunks,
@@ -57,7 +64,11 @@ def lower(
         scan_in_two_passes(host, reduction, split, ONE, scan_range)
     else:
         split = partition_for_caches(host, (), length, ONE)
-        scan_in_chunks(host, reduction, split, scan_range)
+        first = None
+        if chosen is not None and chosen.most_points is None:
+            whole = (reduction, operation, outputs, chosen)
+            first = _compact_first(whole, split.chunk_size)
+        scan_in_chunks(host, reduction, split, scan_range, first)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
 
@@ -72,8 +83,7 @@ def _scan_range(
     """Scan a range and run the map at each point; at the end of all, store the totals
     that are results."""
     reduction, operation, outputs, plan = joined
-    body, totals = operation.body, operation.totals
-    for bound, array in zip(totals, partials, strict=False):
+    for bound, array in zip(operation.totals, partials, strict=False):
         last_chunk = (array.shape[0] - 1,)
         k.bind(bound.name, k.declare("total", k.read(array, last_chunk)))
 
@@ -98,9 +108,51 @@ def _scan_range(
     else:
         (length,) = k.host.sizes(operation.space.sizes)
         vector_scan(k, reduction, accumulators, place, use, length)
-    places = dict(zip([p.name for p in totals], accumulators.all_places, strict=True))
-    with k.branch(place[2].equals(points)):
-        for result, output in zip(body.result, outputs, strict=True):
+    _store_totals(k, operation, outputs, accumulators, place[2])
+
+
+def _compact_first(
+    joined: tuple[Reduction, SegMap, list[Array], StablePartition], most: Size
+) -> ScanFirst:
+    """Collect the streams of a chunk, and write them when those before are counted."""
+    reduction, operation, outputs, plan = joined
+    collected: list[CollectedStream] = []
+
+    def collect(
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    ) -> None:
+        compaction = Compaction(k, plan, operation, outputs, accumulators)
+        collected[:] = compaction.collect(place, most)
+
+    def aggregate(
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    ) -> None:
+        segment, first, last = place
+        found = reduce_range(k, reduction, segment, (first, last), long=True)
+        replace_state(k, accumulators, scalar_places(found))
+
+    def deliver(
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    ) -> None:
+        compaction = Compaction(k, plan, operation, outputs, accumulators)
+        compaction.deliver(place[1], collected)
+        _store_totals(k, operation, outputs, accumulators, place[2])
+
+    return ScanFirst(collect, aggregate, deliver, combines_first=True)
+
+
+def _store_totals(
+    k: KernelBuilder,
+    operation: SegMap,
+    outputs: list[Array],
+    accumulators: Accumulators,
+    last: kc.Expression,
+) -> None:
+    """Behind the last point of all, store the totals that are results."""
+    names = [p.name for p in operation.totals]
+    places = dict(zip(names, accumulators.all_places, strict=True))
+    with k.branch(last.equals(k.size_value(operation.space.sizes[0]))):
+        for result, output in zip(operation.body.result, outputs, strict=True):
             if isinstance(result, TotalReturns):
                 k.write(output, (), places[result.value])
 

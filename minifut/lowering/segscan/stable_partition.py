@@ -116,6 +116,21 @@ def partition_stably(
         }
     after:
         count = count + ((long)minifut_count(mask));
+    before:
+        like before, with
+        let keep: bool = lt_i32(x, limit) => let a: bool = lt_i32(x, limit)
+        => let b: bool = lt_i32(-9i32, x)
+        => let c: bool = ne_i32(x, 0i32)
+        => let d: bool = ne_i32(x, 5i32)
+        => let e: bool = ne_i32(x, 7i32)
+        => let f: bool = ne_i32(x, 8i32)
+        => let ab: bool = and_bool(a, b)
+        => let cd: bool = and_bool(c, d)
+        => let ef: bool = and_bool(e, f)
+        => let abcd: bool = and_bool(ab, cd)
+        => let keep: bool = and_bool(abcd, ef)
+    after:
+        count = count + ((long)minifut_count(mask));
     declines: a place does not follow from scans of flags
         like before, with
         let before: i64 = sub_i64(end, 1i64) => let before: i64 = convert_i32_i64(y)

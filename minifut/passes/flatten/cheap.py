@@ -60,11 +60,15 @@ CHEAP_STATEMENTS = 48
 gain"""
 
 
-def is_scalar_code(statements: Iterable[Stm], most: int = CHEAP_STATEMENTS) -> bool:
-    """Whether there are few statements, on scalars, without checks or loops."""
+def is_scalar_code(
+    statements: Iterable[Stm], most: int = CHEAP_STATEMENTS, checked: bool = False
+) -> bool:
+    """Whether there are few statements, on scalars, without loops, and without checks
+    unless `checked`."""
     inner = list(nodes_of(Stm, *statements))
+    allowed = (*SCALAR, Assert) if checked else SCALAR
     return len(inner) <= most and all(
-        isinstance(s.exp, SCALAR)
+        isinstance(s.exp, allowed)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)
         for s in inner
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyopencl as cl
@@ -65,6 +67,24 @@ entry main [n] (xs: [n]i32) =
 entry main [n] (xs: [n]i32) =
   filter (\\i -> (i > 6 && xs[i - 7] < 0) || (i + 9 < n && xs[i + 9] == 0)) (iota n)""",
         1),
+    "six comparisons": ("""
+entry main [n] (xs: [n]i32) =
+  filter (\\x -> x > -90 && x < 90 && x != 3 && x != 5 && (x > 7 || x < -7)) xs""", 1),
+    "three kinds by four comparisons": ("""
+entry main [n] (xs: [n]i32) =
+  partition2 (\\x -> x == 1 && x == 2 || x == 3 && x < 5) (\\x -> x < 7 || x > 9) xs""", 3),
+    "a comparison that is used twice": ("""
+entry main [n] (xs: [n]i32) =
+  partition2 (\\x -> x > 0 && x % 3 == 1) (\\x -> x > 0) xs""", 3),
+    "checked reads": ("""
+entry main [n] (xs: [n]i32) =
+  let at x = i64.i32 (x % 7)
+  let table = map (\\i -> i32.i64 i - 3) (iota 7)
+  in filter (\\x -> table[at x] < x && x != 5) xs |> map (\\x -> (x, table[at x]))
+     |> unzip""", 1),
+    "expensive flags": ("""
+entry main [n] (xs: [n]i32) =
+  filter (\\x -> f64.sin (f64.i32 x) < 0.3 && f64.exp (f64.i32 x / 9) > 0.1) xs""", 1),
     "a gap for each": ("""
 entry main [n] (xs: [n]i32) =
   let ends = scan (+) 0 (map (\\x -> i64.bool (x > 0)) xs)
@@ -82,6 +102,18 @@ entry main [n] (xs: [n]i32) =
   in scatter (replicate n 0) places (map (\\_ -> 1i32) xs)""", 0),
 }  # fmt: skip
 """with the number of streams; 0: no stable partition"""
+KEPT: dict[str, Callable[[Any], Any]] = {
+    "filter": lambda xs: xs[xs < 0],
+    "partition": lambda xs: (xs[xs < 0], xs[xs >= 0]),
+    "six comparisons": lambda xs: xs[~np.isin(xs, (3, 5)) & ((xs > 7) | (xs < -7))],
+    "checked reads": lambda xs: (xs[_checked(xs)], xs[_checked(xs)] % 7 - 3),
+}
+
+
+def _checked(xs: Any) -> Any:
+    return (xs % 7 - 3 < xs) & (xs != 5)
+
+
 SIZES = (0, 1, 7, 8, 255, 256, 257, 3000, 100_001)
 
 
@@ -100,8 +132,7 @@ def test_streams(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (plan,) = (p for p in found if not isinstance(p, str))
     assert len(plan.streams) == streams
     assert plan.is_narrow == (name == "positions of 32 bits")
-    covering = ("one bit", "digits with payload", "partition", "two predicates")
-    assert plan.is_permutation == (name in covering)
+    assert plan.is_permutation == (streams > 1)
 
 
 def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
@@ -137,9 +168,22 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: str) -> None:
             xs = np.abs(xs) + 1
         if n <= 3000:
             _same(program.main(xs), oracle.main(xs))
-        elif name in ("filter", "partition"):
-            kept = [xs[xs < 0], xs[xs >= 0]]
-            _same(program.main(xs), kept[0] if name == "filter" else tuple(kept))
+        elif name in KEPT:
+            _same(program.main(xs), KEPT[name](xs))
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("n", [300, 100_001])
+def test_a_check_of_a_flag_fails(n: int) -> None:
+    text = """
+entry main [n] (xs: [n]i32) (table: []i32) = filter (\\x -> table[x] > 0) xs"""
+    program = minifut.compile(text, schedule="cpu")
+    xs = np.arange(n, dtype=np.int32) % 50
+    table = np.arange(50, dtype=np.int32) % 2
+    np.testing.assert_array_equal(program.main(xs, table), xs[xs % 2 == 1])
+    with pytest.raises(minifut.MinifutError, match="Index \\[49\\] out of bounds"):
+        program.main(xs, table[:49])
+    np.testing.assert_array_equal(program.main(xs, table), xs[xs % 2 == 1])
 
 
 @pytest.mark.device
