@@ -47,7 +47,7 @@ MarkedBlock: TypeAlias = tuple[
     kc.Variable, kc.Variable, PackedPoints, dict[Atom, kc.Memory]
 ]
 """where it begins, how many points it has, marks, and what points write"""
-Places: TypeAlias = Callable[
+PlacesOf: TypeAlias = Callable[
     [kc.Variable], AbstractContextManager[tuple[kc.Variable, kc.Variable]]
 ]
 """the loop over so many collected points; gives their number and their place"""
@@ -234,7 +234,7 @@ class Compaction:
         self,
         points: tuple[int, kc.Expression, kc.Variable],
         packed: PackedPoints,
-        targets: Sequence[tuple[Places, list[tuple[Array, kc.Memory]]]],
+        targets: Sequence[tuple[PlacesOf, list[tuple[Array, kc.Memory]]]],
     ) -> None:
         """Collect the points of a stream of a block of a length, count them, and write
         them to their places: of values that fill lanes the values are packed if the
