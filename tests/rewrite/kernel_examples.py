@@ -12,10 +12,9 @@
 `given` are parameters of the kernel; `lanes` are variables that have a value in each of
 the four lanes, and their statement is one of a body that is being lifted. Of a rule
 for what is in a loop over points the example is such a loop, of four points: all of
-it is lifted, and the rule must do its part. A line
-`fold (int total = 0)`, or `commuting fold`, makes the loop below it a `Fold`: in its
-body the first statement is that of the point, the second the operator, and a third one
-is done with the result.
+it is lifted, and the rule must do its part. A line `fold (int total = 0)`, `commuting
+fold` or `long fold` makes the loop below it a `Fold`: in its body the first statement is
+that of the point, the second the operator, and a third one is done with the result.
 
 The text that the rule makes must be that of `after`, but for white space; and a kernel
 made of it must leave in memory what one of the statement as it was leaves there.
@@ -71,9 +70,10 @@ def read(text: str) -> Written:
     written, reader = Written(CodeBuilder(names, "example")), Reader(names)
     lines = text.strip().split("\n")
     total: kc.Declare | None = None
-    commutes = False
+    kind = ""
     while lines and (words := lines[0].split()):
-        if words[0] not in ("given", "lanes", "fold", "commuting"):
+        is_fold = words[0] == "fold" or words[1:2] == ["fold"]
+        if words[0] not in ("given", "lanes") and not is_fold:
             break
         line = lines.pop(0).strip()
         if words[0] in ("given", "lanes"):
@@ -84,7 +84,7 @@ def read(text: str) -> Written:
             else:
                 written.lanes = [v for v in found if isinstance(v, kc.Variable)]
             continue
-        commutes = words[0] == "commuting"
+        kind = words[0]
         reader.start(line[line.index("(") + 1 :].replace(")", ";"))
         declared = reader.statement()
         assert isinstance(declared, kc.Declare)
@@ -96,13 +96,11 @@ def read(text: str) -> Written:
     *above, written.statement = reader.statements()
     written.above = tuple(above)
     if total is not None:
-        written.fold = _fold(reader, written.statement, total, commutes)
+        written.fold = _fold(reader, written.statement, total, kind)
     return written
 
 
-def _fold(
-    reader: Reader, loop: kc.Statement, total: kc.Declare, commutes: bool
-) -> Fold:
+def _fold(reader: Reader, loop: kc.Statement, total: kc.Declare, kind: str) -> Fold:
     assert isinstance(loop, kc.For) and isinstance(total.variable, kc.Variable)
     assert total.init is not None
     body, operator, *saved = loop.body.statements
@@ -117,7 +115,8 @@ def _fold(
     )
     start = kc.Variable(reader.names.fresh("start"), kc.LONG)
     ends = loop.start, loop.bound
-    return Fold(lambda: code, (total.variable,), *ends, start, commutes)
+    commutes, long = kind == "commuting", kind == "long"
+    return Fold(lambda: code, (total.variable,), *ends, start, commutes, long=long)
 
 
 def outcome_of(rule: Rule, written: Written) -> KernelOutcome:

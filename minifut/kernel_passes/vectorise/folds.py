@@ -1,9 +1,9 @@
 """Loops that fold or scan points, vector by vector.
 
 A fold has an accumulator in each lane: if its operator commutes points are distributed
-cyclically, and memory is read in whole vectors; else in blocks, and lanes are combined
-in order at the end. A scan keeps the order: within a vector by shuffles, from vector to
-vector by one application of the operator.
+cyclically, and memory is read in whole vectors; else in blocks (`block_folds`), or the
+lanes of a vector are combined in order (`ordered_folds`). A scan keeps it, too: within
+a vector by shuffles, from one to the next by one application of the operator.
 """
 
 from __future__ import annotations
@@ -184,70 +184,6 @@ def reads_whole_vectors(code: PointCode) -> bool:
                 if found is not None:
                     known[name] = found
     return True
-
-
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> KernelOutcome:
-    """Give each lane a block of points, and combine lanes in order at the end.
-
-    before:
-        given (const int *xs, long n)
-        fold (int total = 0)
-        for (long i = 0; i < n; i++) {
-            right = xs[i];
-            right = right == 0 ? left : right;
-        }
-    after:
-        int4 left;
-        int4 right;
-        long part = n / 4L;
-        int4 lane = ((int4)(0));
-        for (long t = 0L; t < part; t++) {
-                {
-                        right = ((int4)(xs[t + (part * 0L)], xs[t + part], xs[t + (part
-                    * 2L)], xs[t + (part * 3L)]));
-                }
-                {
-                        left = lane;
-                        right = (right == ((int4)(0))) ? left : right;
-                }
-                lane = right;
-        }
-        right = lane;
-        {
-                left = MOVE_UP_1_4X32(((int4)(0)), right);
-                right = (right == ((int4)(0))) ? left : right;
-        }
-        {
-                left = MOVE_UP_2_4X32(((int4)(0)), right);
-                right = (right == ((int4)(0))) ? left : right;
-        }
-        total = right.s3;
-        start = part * 4L;
-    declines: points can be distributed cyclically
-        like before, with
-        fold => commuting fold
-        right == 0 ? left : => left +
-    """
-    if fold.commutes:
-        return Declined(COMMUTES)
-    if fold.cheap:
-        return Declined("the body is cheap: independent accumulators are enough")
-    k = context.k
-
-    def make(vectorised: VectorCode) -> None:
-        part = k.declare("part", (fold.last - fold.first) // vectorised.width)
-        mine = vectorised.declare("lane", vectorised.neutral)
-        with k.loop("t", part) as t:
-            vectorised.visit(k.named(fold.first + t, "own"), part)
-            vectorised.combine(mine)
-            vectorised.replace(mine, vectorised.right)
-        vectorised.replace(vectorised.right, mine)
-        vectorised.prefix()
-        vectorised.replace(fold.running, vectorised.last())
-        k.assign(fold.start, fold.first + part * vectorised.width)
-
-    return folded(fold, context, make)
 
 
 def folded(

@@ -15,6 +15,7 @@ from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise.block_folds import CHOICE
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     LoopContext,
@@ -28,8 +29,6 @@ from minifut.kernel_passes.vectorise.folds import (
 )
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
 from minifut.rewrite.rule import Declined, rule
-
-CHOICE = kc.Branch | kc.Select
 
 
 @rule(label="asVector", paper=LIFT, remark=widths_of)

@@ -27,11 +27,11 @@ from minifut.ir.types import ArrayType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.split_block import emit_split
+from minifut.kernel_passes.vectorise.block_folds import distribute_fold_in_blocks
 from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     distribute_fold_cyclically,
-    distribute_fold_in_blocks,
 )
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.kernel_passes.vectorise.ordered_folds import fold_vectors_in_order
