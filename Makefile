@@ -6,11 +6,12 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 READY  := $(VENV)/.ready
 
-.PHONY: help demo test lint format gpu-check campaign clean
+.PHONY: help demo test test-all lint format gpu-check campaign clean
 
 help:
 	@echo "make demo    run the examples on real input and check their results"
 	@echo "make test    run the test suite"
+	@echo "make test-all  the same with all parameters of sweeps"
 	@echo "make lint    ruff and mypy"
 	@echo "make gpu-check  compile the GPU kernels offline and check them"
 	@echo "make campaign   an hour of random programs; goes on where it stopped"
@@ -32,8 +33,13 @@ demo: $(READY)
 	@$(PY) examples/demo.py
 
 # Many tests start processes, which take seconds to start where bytecode is not kept.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
+
 test: $(READY)
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest -n auto --maxprocesses 4 --dist worksteal
+	@$(PYTEST)
+
+test-all: $(READY)
+	@$(PYTEST) --all
 
 lint: $(VENV)/.lint-ready
 	@$(PY) -m ruff check .

@@ -6,6 +6,9 @@ marked `optimised` and of processes that tests start. Kernels with barriers run 
 tests only, so that they are optimised for `optimised(barriers=True)` alone. With
 `pytest --optimised` all are built as users build them.
 
+Tests marked `sweep` say the same of many programs, sizes or operators. Every fifth of
+their parameters is tested, all with `pytest --all`, or of a test that is named.
+
 `pytest --schedule gpu` compiles for that schedule what is compiled without naming one,
 whatever the device is.
 """
@@ -14,11 +17,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+ONE_OF = 5
+"""how many parameters of a sweep one is tested of"""
 os.environ.setdefault("MINIFUT_DEBUG", "verify")
 
 settings.register_profile("unhurried", deadline=None)
@@ -39,6 +45,24 @@ def build_kernels_fast(
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--schedule", choices=("cpu", "gpu"))
     parser.addoption("--optimised", action="store_true")
+    parser.addoption("--all", action="store_true")
+
+
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    named = any("::" in argument for argument in config.args)
+    if config.getoption("--all", default=False) or named:
+        return
+    seen: Counter[tuple[object, ...]] = Counter()
+    kept, left_out = [], []
+    for item in items:
+        test = item.path, getattr(item, "originalname", item.name)
+        is_left_out = item.get_closest_marker("sweep") and seen[test] % ONE_OF
+        (left_out if is_left_out else kept).append(item)
+        seen[test] += 1
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = kept
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -98,6 +98,7 @@ def imports() -> dict[str, set[str]]:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("package", sorted(ALLOWED))
 def test_packages_import_what_the_page_says(package: str) -> None:
     listed = {HOME[name] for name in ALLOWED[package]}

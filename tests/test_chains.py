@@ -38,6 +38,7 @@ def text(context: str, step: str, steps: int) -> str:
     return f"entry main {body.replace('{chain}', chain)}"
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("context", CONTEXTS)
 def test_long_chains_are_compiled(context: str) -> None:
     source = Source("chain.fut", text(context, "x * x * m + x", 100))

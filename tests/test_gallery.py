@@ -24,6 +24,7 @@ def _gallery() -> ModuleType:
 GALLERY = _gallery()
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", GALLERY.names())
 def test_a_page_runs(name: str) -> None:

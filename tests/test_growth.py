@@ -140,6 +140,7 @@ def calls(text: str) -> int:
     return sum(entry.callcount for entry in profile.getstats())
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("construct", TEXTS)
 def test_work_grows_with_the_program(construct: str) -> None:
     count, text = TEXTS[construct]

@@ -108,6 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_a_page_runs(command: str, folder: Path) -> None:

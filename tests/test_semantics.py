@@ -108,6 +108,7 @@ def test_the_page_has_tables() -> None:
     assert sum(line.in_kernel for line in LINES) > 40
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("line", LINES, ids=lambda line: f"{line.number}")
 def test_a_line(program: Any, line: Line) -> None:
     single = getattr(program, f"single{line.number}")

@@ -178,6 +178,7 @@ def requires_simulator() -> None:
         pytest.skip("Oclgrind is not installed")
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("text", [BLOCKS_OF_SEVERAL_SIZES, SHUFFLES, UNWRITTEN])

@@ -28,6 +28,7 @@ on_dask = pytest.importorskip("minifut.distributed.on_dask")
 pytestmark = [pytest.mark.device, pytest.mark.usefixtures("one_thread")]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_chunks_give_what_the_whole_gives(program: minifut.Program, name: str) -> None:
     arguments = ARGUMENTS[name]

@@ -71,6 +71,7 @@ def read_back(program: KernelProgram, renumber: bool) -> KernelProgram:
     return again
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_programs_are_well_formed_and_read_back(path: Path, schedule: str) -> None:
@@ -82,6 +83,7 @@ def test_programs_are_well_formed_and_read_back(path: Path, schedule: str) -> No
     assert text_of([again], "p") == text_of([program], "p")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", LOWERING_RULES)
 def test_examples_of_rules_are_well_formed_and_read_back(name: str) -> None:
     for program in lowered_examples(name):

@@ -73,6 +73,7 @@ def arguments() -> Iterator[list[Any]]:
             yield [*map(np.int64, numbers), xs]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("seed", range(8))
 def test_results_are_those_of_the_interpreter(seed: int) -> None:

@@ -84,6 +84,7 @@ def oracle(name: str) -> minifut.Program:
     return minifut.compile(SOURCES[name], backend="interpreter")
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", SOURCES)
 def test_points_of_all_residues_agree(name: str, schedule: str) -> None:

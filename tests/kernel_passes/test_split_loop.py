@@ -85,6 +85,7 @@ FAR = np.iinfo(np.int64)
 BOUNDS = [(3, 5), (0, 0), (5, 3), (-4, 100), (FAR.min, FAR.max), (FAR.max, FAR.min)]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

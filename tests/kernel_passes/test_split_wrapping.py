@@ -67,6 +67,7 @@ def test_the_interior_has_plain_indices() -> None:
     assert "xs" in interior and "&" not in interior and "int" not in interior
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("step", ["x * x", "(x & 1023) + (x & 2047)", "x - x * 3"])
 @pytest.mark.parametrize("use", ["xs[i % x]", "xs[x % n]", "if x < i then 1 else 0"])
 def test_chains_of_definitions_are_not_followed_to_their_end(

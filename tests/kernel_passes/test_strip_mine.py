@@ -63,6 +63,7 @@ SHORT = [(8, 16), (16, 8), (4, 64), (8, 3), (2, 0), (64, 4), (1, 62), (8, 63)]
 ODD = [(0, 32), (-32, 32), (96, -64), (1 << 62, 32), (-(1 << 63), 1 << 60)]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_are_those_of_the_interpreter(name: str) -> None:

@@ -85,6 +85,7 @@ def outcome(entry: Any, given: list[Any]) -> Any:
         return str(error).splitlines()[0].split(": ")[:2]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_edges_are_as_in_the_interpreter(name: str, schedule: str) -> None:

@@ -25,6 +25,7 @@ for module in pkgutil.walk_packages(lowering.__path__, "minifut.lowering."):
 RULES = {n: r for n, r in REGISTRY.items() if r.module.startswith("minifut.lowering.")}
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_kernels_compute_what_the_example_means(name: str) -> None:

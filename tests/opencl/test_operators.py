@@ -79,6 +79,7 @@ def program_of(operators: list[Operator]) -> Program:
     )
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("type_", SCALARS.values(), ids=str)
 def test_operators(type_: ScalarType) -> None:
     operators = operators_of(type_)

@@ -82,6 +82,7 @@ CASES = [("cpu", *case) for case in OPERATORS] + [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("schedule", "type_", "operator", "neutral", "total", "running"),
     CASES,

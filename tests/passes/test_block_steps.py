@@ -95,6 +95,7 @@ def _outcome(call: Any) -> Any:
         return error.message.split("[")[0]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", [*BLOCKED, *WHOLE])
 def test_blocks_agree_with_the_interpreter(name: str) -> None:
@@ -117,6 +118,7 @@ def test_blocks_agree_with_the_interpreter(name: str) -> None:
             np.testing.assert_array_equal(mine, wanted, f"{n} {k}")
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", BLOCKED)
 @pytest.mark.parametrize("part", [1 << 8, 1 << 10])

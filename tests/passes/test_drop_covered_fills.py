@@ -45,6 +45,7 @@ def _kernels(name: str) -> str:
     return show(stages.to_kernels(stages.to_core(stages.check(Source("p.fut", text)))))
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", [*PROGRAMS, *OTHERS])

@@ -163,6 +163,7 @@ def on_grid(program: Program) -> list[object]:
     return [fold for fold in folds if fold not in seen]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", FUSED | KEPT)
 @pytest.mark.parametrize("n", [0, 1, 7, 64, 100])
 def test_the_meaning_stays(name: str, n: int) -> None:
@@ -196,6 +197,7 @@ def results_of(outcome: Any) -> list[np.ndarray]:
     return [np.asarray(each) for each in every]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.optimised
 @pytest.mark.parametrize("name", FUSED | KEPT)

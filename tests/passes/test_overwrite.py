@@ -102,6 +102,7 @@ def test_all_updates_are_in_place(name: str) -> None:
     assert updates <= in_place_updates(function).updates
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", ALL)
 def test_on_the_device(name: str) -> None:

@@ -62,6 +62,7 @@ def test_no_concatenation_is_left(name: str) -> None:
     assert any(isinstance(node, Update) for node in nodes)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PLACED | KEPT)

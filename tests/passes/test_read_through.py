@@ -103,6 +103,7 @@ def test_what_is_overwritten_is_read_before() -> None:
     assert after is before
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", READ | KEPT)
 def test_the_device_agrees(name: str, schedule: str) -> None:

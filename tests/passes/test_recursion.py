@@ -100,6 +100,7 @@ def test_a_program_without_recursion_is_left_alone() -> None:
     assert loop_over_recursion(program, names_after(program)) is program
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

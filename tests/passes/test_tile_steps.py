@@ -67,6 +67,7 @@ def test_stencils_are_recognised(name: str, tmp_path: Path) -> None:
     assert ("tile_stencil_steps  ->" in told) == (name in TILED), told
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", [*TILED, *WHOLE])
 @pytest.mark.parametrize("steps", [0, 1, 4, 9])

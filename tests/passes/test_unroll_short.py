@@ -247,6 +247,7 @@ def numbers(source: str) -> Any:
     return (np.random.default_rng(size).random(size, dtype=np.float32) * 3) + 1
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", UNROLLED | KEPT | JOINED | APART)
 def test_the_device_agrees(name: str, schedule: str) -> None:

@@ -21,6 +21,7 @@ def sequential(text: str) -> Program:
     return compiler.compile_program(Source("a.fut", text), options)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_programs_pass(path: Path) -> None:

@@ -92,6 +92,7 @@ def program_of(name: str) -> str:
     return f"{SUMS}entry main [n] (xs: [n]f64) (k: i64) = {PROGRAMS[name]}"
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -83,6 +83,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_agree_with_the_interpreter(name: str, schedule: str = "cpu") -> None:
@@ -99,6 +100,7 @@ def test_results_agree_with_the_interpreter(name: str, schedule: str = "cpu") ->
                 np.testing.assert_allclose(np.asarray(a), b, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_results_agree_in_groups(name: str) -> None:

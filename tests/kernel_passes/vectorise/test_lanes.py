@@ -227,6 +227,7 @@ SLOW = {"quotients of positions"}
 """to optimise: 25 s"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "name",
     [pytest.param(n, marks=() if n in SLOW else pytest.mark.optimised) for n in BODIES],

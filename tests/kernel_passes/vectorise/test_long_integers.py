@@ -31,6 +31,7 @@ OTHERS = {
 BODIES = LONG | OTHERS
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.optimised
 @pytest.mark.parametrize("name", BODIES)
@@ -67,6 +68,7 @@ def test_points_that_are_folded_have_it_too(name: str, fold: str) -> None:
         assert program.main(xs) == expected
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("operation", ["/", "%", "//", "%%"])
 @pytest.mark.parametrize("element", ["i8", "i16", "i32", "i64", "u8", "u64"])
 @pytest.mark.device

@@ -45,6 +45,7 @@ def _outcome(call: Any) -> Any:
         return error.message.split("[")[0]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.optimised
 @pytest.mark.parametrize(("name", "element"), CASES)

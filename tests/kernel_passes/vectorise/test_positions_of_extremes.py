@@ -74,6 +74,7 @@ def rows_of(n: int, dtype: type) -> np.ndarray:
     ).astype(dtype)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("type_", ["f32", "f64"])
 @pytest.mark.parametrize("name", FOUND | OTHERS)

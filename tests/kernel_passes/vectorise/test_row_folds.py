@@ -59,6 +59,7 @@ BODIES = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("lanes", [16, 8, 1])

@@ -41,6 +41,7 @@ POINTS = {
 TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "u8": np.uint8}
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("lanes", [16, 8])
 @pytest.mark.parametrize("element", TYPES)

@@ -73,6 +73,7 @@ BODIES = {
 SIZES = [(0, 0), (1, 1), (3, 50), (40, 1), (64, 33), (67, 5), (101, 70)]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", BODIES)
 def test_lanes_do_their_own_rounds(name: str) -> None:

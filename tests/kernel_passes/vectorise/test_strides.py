@@ -22,6 +22,7 @@ ROWS = """
 TYPES = {"f32": np.float32, "f64": np.float64, "i32": np.int32, "u8": np.uint8}
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("lanes", [16, 8, 1])
 @pytest.mark.parametrize("element", TYPES)

@@ -82,6 +82,7 @@ def test_quotients_are_of_whole_vectors(element: str) -> None:
         assert f"= {name}_{element}_8(" in text
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.optimised
 @pytest.mark.parametrize("lanes", [16, 8, 1])

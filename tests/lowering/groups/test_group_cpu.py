@@ -228,6 +228,7 @@ SIZES = [
 ]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("sizes", SIZES)
 def test_any_tile_size_will_do(sizes: tuple[int, ...]) -> None:
     instance = load_ir(TILED, "cpu", dict(zip(NAMES, sizes, strict=True)))

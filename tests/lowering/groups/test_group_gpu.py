@@ -31,6 +31,7 @@ def gpu_text(text: str) -> str:
     return "__kernel".join(each for each in kernels if "_narrow(" not in each)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
 def test_programs_agree_with_the_interpreter(path: Path) -> None:

@@ -83,6 +83,7 @@ def test_loops_do_not_copy(name: str) -> None:
     assert copies(PRODUCT + PROGRAMS[name]) == before_the_loop
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", [*PROGRAMS, *COPYING])

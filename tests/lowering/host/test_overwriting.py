@@ -48,6 +48,7 @@ entry main [n] (k: i64) (x: [n]f64) = loop x for _t < k do map (\\a -> f64.sin a
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

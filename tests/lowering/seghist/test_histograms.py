@@ -50,6 +50,7 @@ fun main (n: i64, k: i64, to: [k]$t, is: [n]i64, xs: [n]$t) -> (r: [k]$t) {
 """)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("type_", "op", "neutral"),
     [
@@ -68,6 +69,7 @@ def test_one_value(type_: str, op: str, neutral: str) -> None:
     check(line + text, cases)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("cells", [40, 600, 2500])  # four replicas, two, one
 @pytest.mark.parametrize("outside", [(), (0,), (19_999,), (7_321, 7_322)])
 def test_blocks_of_elements_that_almost_all_hit_a_bin(

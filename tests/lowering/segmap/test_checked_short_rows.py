@@ -37,6 +37,7 @@ def arguments(h: int, w: int) -> tuple[Any, Any]:
     return random.integers(0, 100, (h, w, 3)).astype(np.int32), table
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -76,6 +76,7 @@ def failures(name: str, message: str) -> list[str]:
     return [message.replace(str(first), str(first + row), 1) for row in range(4)]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("indices", INDICES)
 @pytest.mark.parametrize("name", PROGRAMS)

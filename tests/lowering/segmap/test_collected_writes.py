@@ -37,6 +37,7 @@ entry main [n] (xs: [n]i32) =
 SIZES = (0, 1, 7, 8, 255, 256, 257, 3000, 40_000)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -30,6 +30,7 @@ def source(name: str, columns: int) -> Source:
     return Source("rows.fut", f"entry main [n] (xs: [n][{columns}]i32) = {body}")
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize("name", BODIES)

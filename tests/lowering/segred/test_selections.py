@@ -58,6 +58,7 @@ def agree(text: str, schedule: str, *given: Any) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("type_", TYPES)
 @pytest.mark.parametrize("name", OPERATORS)
 def test_rows(name: str, type_: str) -> None:

@@ -79,6 +79,7 @@ entry main [n] (xs: [n]i32): ([n]i32, i32) =
 SIZES = (0, 1, 2, 15, 16, 17, 64, 65, 1000, 5003)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)

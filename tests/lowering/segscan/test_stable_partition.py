@@ -154,6 +154,7 @@ def _plans(text: str, monkeypatch: pytest.MonkeyPatch) -> list:
     return found
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -186,6 +187,7 @@ entry main [n] (xs: [n]i32) (table: []i32) = filter (\\x -> table[x] > 0) xs"""
     np.testing.assert_array_equal(program.main(xs, table), xs[xs % 2 == 1])
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("element", ["f32", "f64", "u32", "i64", "u8"])
 @pytest.mark.parametrize("compresses", [0, 1])

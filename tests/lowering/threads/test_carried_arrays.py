@@ -28,6 +28,7 @@ RESULTS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", RESULTS)
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
@@ -99,6 +100,7 @@ CARRIED = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", CARRIED)
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

@@ -29,6 +29,7 @@ def program(type_: str, comment: str = "") -> Any:
     return compiled
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("type_", ["f32", "f64", "i8", "i64"])
 @pytest.mark.parametrize("columns", [3, 4, 8])

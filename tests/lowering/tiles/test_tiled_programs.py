@@ -40,6 +40,7 @@ def check(
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize(("schedule", "tiles"), CASES)
 def test_tiled_programs_agree_with_the_interpreter(
@@ -50,6 +51,7 @@ def test_tiled_programs_agree_with_the_interpreter(
     check(program.text, schedule, tiles, cases)
 
 
+@pytest.mark.sweep
 @pytest.mark.optimised
 @pytest.mark.parametrize("seed", range(8))
 def test_random_nests_agree_with_the_interpreter(seed: int) -> None:

@@ -143,6 +143,7 @@ def assert_same(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(np.asarray(a), np.asarray(b), rtol=1e-9)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     "entry",
     [*ENTRIES, "both"],
@@ -163,6 +164,7 @@ def test_iterations_are_as_many_and_the_same(
     assert repeated
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 def test_the_interpreter_agrees(

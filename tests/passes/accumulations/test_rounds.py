@@ -43,6 +43,7 @@ def argument(type_: str, random: np.random.Generator) -> Any:
     return random.uniform(-0.6, 0.6, size=shape)
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize(
     ("text", "types", "sizes"),
     [

@@ -97,6 +97,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_derivative_on_the_device(name: str, schedule: str, tmp_path: Path) -> None:

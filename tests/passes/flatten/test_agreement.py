@@ -22,6 +22,7 @@ def marked(path: Path) -> Any:
     return pytest.param(path, id=path.stem, marks=mark)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("path", map(marked, PROGRAMS))
 def test_every_version_agrees(path: Path) -> None:

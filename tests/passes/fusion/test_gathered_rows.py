@@ -61,6 +61,7 @@ def test_what_is_needed_is_stored(name: str) -> None:
     assert inner_arrays(OTHERS[name])
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", GATHERS | OTHERS)

@@ -56,6 +56,7 @@ def test_what_can_be_flattened_is_not_buried(name: str) -> None:
     assert outermost(STAYING[name]) > 1
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", FUSING | STAYING)

@@ -202,6 +202,7 @@ def _copied(arguments: tuple[Any, ...]) -> list[Any]:
     return [np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments]
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", sorted(EXAMPLES))
 @pytest.mark.parametrize("schedule", stages.SCHEDULES)

@@ -117,6 +117,7 @@ def random_loop(seed: int) -> str:
         in ({updates}, t, fuel - 1)"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("first", range(0, 400, 40))
 def test_random_loops_mean_the_same(first: int) -> None:
     for seed in range(first, first + 40):

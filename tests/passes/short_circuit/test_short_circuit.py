@@ -105,6 +105,7 @@ def test_arrays_that_are_needed(name: str) -> None:
     assert scratch_arrays(in_one_thread(OVERLAPPING[name])[1]) > 0
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", [*APART, *OVERLAPPING])
 def test_on_the_device(name: str) -> None:

@@ -46,6 +46,7 @@ def test_what_moves_is_guarded(name: str) -> None:
     assert guarded_reads(run_pass("simplify", before)) == (name in GUARDED)
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", GUARDED | KEPT)
 def test_an_index_out_of_bounds_where_nothing_runs(name: str) -> None:

@@ -50,6 +50,7 @@ def test_what_leaves_the_nest(name: str) -> None:
     assert simplify(after, NameSource(10_000)) is after
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", MOVED | KEPT)
 def test_the_device_agrees(name: str) -> None:

@@ -133,6 +133,7 @@ FOLDS = {
 }
 
 
+@pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("name", FOLDS)
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])

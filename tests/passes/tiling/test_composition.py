@@ -33,6 +33,7 @@ from tests.passes.tiling.programs import MATMUL, PROGRAMS
 SHAPES = ((5, 7, 4), (1, 1, 1), (4, 0, 3), (0, 3, 2))
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_prefix_is_a_program(name: str) -> None:
     program = PROGRAMS[name]

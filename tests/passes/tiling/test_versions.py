@@ -48,6 +48,7 @@ def refusals(text: str) -> list[str]:
     return [step.reason for step in trace.steps]
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_every_version_agrees(name: str) -> None:
     program = PROGRAMS[name]
@@ -261,6 +262,7 @@ TILES = (
 """threads that divide the depth of a block, that do not, and that are more"""
 
 
+@pytest.mark.sweep
 @pytest.mark.parametrize("tiles", TILES)
 @pytest.mark.parametrize("text", [MATMUL, DIVISION, MIXED])
 def test_sizes_and_tiles_of_the_thesis(
