@@ -39,7 +39,7 @@ def oracle() -> minifut.Program:
 def test_operators_on_rows_agree(schedule: str, oracle: minifut.Program) -> None:
     program = minifut.compile(ROWS, schedule=schedule)
     random = np.random.default_rng(1)
-    for n in (0, 1, 2, 5, 100, 3001):
+    for n in (0, 1, 2, 5, 100, 1001):
         for m in (1, 3, 17):
             xs = random.integers(0, 1 << 32, (n, m), dtype=np.uint32)
             segments = np.stack([xs, xs + 1, 3 * xs])
