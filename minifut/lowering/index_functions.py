@@ -122,8 +122,8 @@ class Array:
 
     def reshape(self, shape: tuple[Size, ...]) -> Array | None:
         """The same elements under another shape; None if that needs a copy."""
-        if shape == self.shape:
-            return self
+        if self.is_renamed(shape):
+            return self.with_shape(shape)
         if self.is_row_major:
             return Array(self.memory, shape, self.offset, row_major_strides(shape))
         strides: list[Size] = []
@@ -134,6 +134,13 @@ class Array:
                 return None
             strides += [stride * step for stride in row_major_strides(shape[new])]
         return Array(self.memory, shape, self.offset, tuple(strides))
+
+    def is_renamed(self, shape: tuple[Size, ...]) -> bool:
+        """Whether all dimensions but one are the same in words, so that (the number of
+        elements being equal) all are equal, as where a size is given another name."""
+        if len(shape) != self.rank or ZERO in shape:
+            return shape == self.shape
+        return sum(a != b for a, b in zip(self.shape, shape, strict=True)) <= 1
 
     def innermost_run(self) -> Size | None:
         """The stride if all elements, in row-major order, are equally far apart; else

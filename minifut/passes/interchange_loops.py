@@ -16,14 +16,15 @@ not depend on arrays, and take few statements, as each point computes them again
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import filterfalse
 
-from minifut.ir.builder import Builder
+from minifut.ir.builder import Builder, i64
 from minifut.ir.core import (
     Assert,
     Atom,
     Body,
+    DimSlice,
     ForLoop,
     Index,
     Lambda,
@@ -38,7 +39,7 @@ from minifut.ir.node import replace
 from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import bound_names, free_names, rename, substitute
-from minifut.ir.types import ArrayType, ScalarType, row_type, shape_of
+from minifut.ir.types import I64, ArrayType, ScalarType, row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.driver import fuse
 from minifut.rewrite.context import StatementContext
@@ -84,9 +85,37 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
           }
           return y
         })
-    declines: a point uses more than its own element of an array
+    before:
+        given (n: i64, k: i64, xss: [n][k]f32, cs: [n]f32)
+        let ys: [n]f32 = loop (zs: [n]f32 = cs) for i: i64 < k do {
+          let column: [n]f32 = xss[0i64 :+ n by 1i64, i]
+          let rs: [n]f32 = map(n, (zs, column), add_f32)
+          return rs
+        }
+    after:
+        let is: [n]i64 = iota i64 (n, 0i64, 1i64)
+        let ys: [n]f32 = map(n, (cs, is), \(c: f32, at: i64) -> (f32) {
+          let y: f32 = loop (z: f32 = c) for i: i64 < k do {
+            let x: f32 = xss[at, i]
+            let r: f32 = add_f32(z, x)
+            return r
+          }
+          return y
+        })
+    declines: its steps are not one map over the elements of what it carries
         like before, with
-        mul_f32(z, z) => zs[0i64]
+        xss: [n][k]f32 => xss: [k][n]f32
+        xss[0i64 :+ n by 1i64, i] => xss[i]
+    declines: a point uses more than its own element of an array
+        given (n: i64, k: i64, xs: [n]f32)
+        let ys: [n]f32 = loop (zs: [n]f32 = xs) for i: i64 < k do {
+          let rs: [n]f32 = map(n, (zs), \(z: f32) -> (f32) {
+            let x: f32 = zs[0i64]
+            let r: f32 = mul_f32(z, x)
+            return r
+          })
+          return rs
+        }
     """
     exp = statement.exp_of(Loop)
     build = context.builder(statement)
@@ -100,15 +129,20 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
-    """The map of loops that makes what the arrays of the loop end as."""
+def _mapped(
+    exp: Loop, build: Builder, point_names: Set[Name] = frozenset()
+) -> Screma | Declined:
+    """The map of loops that makes what the arrays of the loop end as. `point_names` are
+    those of the points of outer maps."""
     steps = [s for s in exp.body.statements if isinstance(s.exp, SOAC_EXPRESSIONS)]
     if not isinstance(exp.form, ForLoop) or len(steps) != 1:
         return NO_MAP
     (step,) = steps
-    screma = step.exp
+    if not (isinstance(step.exp, Screma) and step.exp.is_map):
+        return NO_MAP
     others = [s for s in exp.body.statements if s is not step]
-    if not (isinstance(screma, Screma) and screma.is_map and _is_short(others)):
+    screma, others = _reading_elements(step.exp, others, build, point_names)
+    if not _is_short(others):
         return NO_MAP
     made = {p.name: at for at, p in enumerate(step.pattern)}
     used = free_names(Body(tuple(others), ()))
@@ -127,7 +161,8 @@ def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
     read, loop = _of_elements(exp, screma, others, made, own, starts)
     point = build.nested()
     if any(map(_is_array, loop.parameters)):
-        inner = _mapped(loop, point)
+        within = {*point_names, *(p.name for p in (*starts.values(), *read.values()))}
+        inner = _mapped(loop, point, within)
         if isinstance(inner, Declined):
             return inner
         ends = point.let_many(inner, [name.base for name in own])
@@ -144,6 +179,59 @@ def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
     initial = zip(exp.parameters, exp.initial, strict=True)
     inputs = (*(start for p, start in initial if p.name in own), *read)
     return replace(screma, arrays=inputs, function=function)
+
+
+def _reading_elements(
+    screma: Screma, others: Sequence[Stm], build: Builder, point_names: Set[Name]
+) -> tuple[Screma, list[Stm]]:
+    """The map, and what a step does besides, where points read the elements of rows
+    that were read for the map alone.
+
+    Of rows that only the round chooses each is read once, which steps do best."""
+    varying = set(point_names)
+    for statement in others:
+        if free_names(statement) & varying:
+            varying.update(p.name for p in statement.pattern)
+    used = free_names(screma.function).union(*(free_names(s.exp) for s in others))
+    rows: dict[Name, Index] = {}
+    for statement in others:
+        exp, names = statement.exp, set(bound_names(statement))
+        if isinstance(exp, Index) and names <= {*screma.arrays} - used:
+            shared = any(isinstance(place, DimSlice) for place in exp.slice)
+            if shared or varying & free_names(exp):
+                rows[statement.pattern[0].name] = exp
+    if not rows:
+        return screma, list(others)
+    (at,) = build.parameters((I64,), "at")
+    inputs = {at: build.iota(screma.width)}
+    reads: list[Stm] = []
+    pairs = zip(screma.function.parameters, screma.arrays, strict=True)
+    for parameter, array in pairs:
+        if array in rows:
+            point = build.nested()
+            point.bind((parameter,), _element(point, rows[array], at.name))
+            reads += point.statements
+        else:
+            inputs[parameter] = array
+    body = screma.function.body
+    body = replace(body, statements=(*reads, *body.statements))
+    function = replace(screma.function, parameters=tuple(inputs), body=body)
+    kept = [s for s in others if rows.keys().isdisjoint(bound_names(s))]
+    return replace(screma, arrays=tuple(inputs.values()), function=function), kept
+
+
+def _element(build: Builder, row: Index, at: Name) -> Index:
+    """The element of a row at a position."""
+    places: list[Atom | DimSlice] = list(row.slice)
+    for dimension, place in enumerate(places):
+        if isinstance(place, DimSlice):
+            step = at if place.stride == i64(1) else build.mul(at, place.stride)
+            start = place.start
+            places[dimension] = step if start == i64(0) else build.add(start, step)
+            break
+    else:
+        places.append(at)
+    return Index(row.array, tuple(places))
 
 
 def _of_elements(

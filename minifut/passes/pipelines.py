@@ -14,6 +14,7 @@ from minifut.ir.dialect import DIFFERENTIABLE, KERNELS, SOACS
 from minifut.names import NameSource
 from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.check_loops_first import check_loops_first
+from minifut.passes.choose_by_shifts import choose_by_shifts
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.drop_covered_fills import drop_covered_fills
@@ -67,6 +68,7 @@ FOLD_SCANS = _on_soacs("fold-scans", fold_scans)
 FUSE = _on_soacs("fuse", fuse)
 INTERCHANGE_LOOPS = _on_soacs("interchange-loops", interchange_loops)
 UNROLL_SHORT = _on_soacs("unroll-short", unroll_short)
+CHOOSE_BY_SHIFTS = _on_soacs("choose-by-shifts", choose_by_shifts)
 READ_THROUGH = _on_soacs("read-through", read_through)
 SIMPLIFY_KERNELS = _on_kernels(
     "simplify-kernels", simplify, "simplify segmented operations"
@@ -128,6 +130,8 @@ DEFAULT: tuple[Pass, ...] = (
     UNROLL_SHORT,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
+    # when known numbers have chosen; scalar code is all that splitting leaves then
+    CHOOSE_BY_SHIFTS,
     # when readers that fold few elements have become reads of single ones
     READ_THROUGH,
     # when producers have been fused into the maps that update

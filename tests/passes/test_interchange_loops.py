@@ -29,6 +29,17 @@ INTERCHANGED = {
         loop a for j < 2 do map (map (\\x -> x * 2 - i + j)) a""",
     "elements that depend on the step": """loop a = map i64.sum xs for i < k do
         map2 (+) (map (\\y -> if m == 0 then 0 else y[i % m]) ys) a""",
+    "a column of each step": """loop a = replicate n k for i < m do
+        map2 (\\x y -> 3 * x - y) a xs[:, i]""",
+    "rows that are moved": """loop a = xs for i < k do
+        map2 (map2 (\\x y -> x * 3 % 7 - y)) a (rotate i ys)""",
+    "a column from below": """loop a = replicate n k for i < m do
+        map2 (\\x y -> 3 * x - y) a (reverse ys[:, i])""",
+    "rows of rows": """loop a = replicate n (replicate 2 (replicate m k)) for i < k do
+        map2 (\\b j -> map2 (\\c l -> map2 (\\x y -> x * 3 - y) c xs[(j + l + i) % n]) b (iota 2))
+          a (iota n)""",
+    "columns of rows": """loop a = xs for i < k do
+        map2 (\\r j -> map2 (-) r ys[(i + j) % n]) a (rotate i (iota n))""",
     "in a map": "map (\\r -> loop r for _i < k do map (\\x -> x * 3 % 5) r) xs",
     "a loop in each point": """loop a = xs for _i < k do
         map (map (\\x -> loop x for j < 3 do x * 2 + j)) a""",
@@ -41,6 +52,8 @@ KEPT = {
     "a number of the arrays": """loop (a, s) = (xs, 1) for _i < k do
         (map (map (+ s)) a, s + a[0, 0])""",
     "a check": "loop a = xs for _i < k do map (map (\\x -> ys[x, 0])) a",
+    "a row that data choose": """loop a = replicate m k for i < n do
+        map2 (\\x y -> 3 * x - y) a xs[ys[i, 0]]""",
     "a row of each step": """loop a = replicate m k for i < n do
         map2 (\\x y -> 3 * x - y) a xs[i]""",
     "until it is small": """loop a = xs while k > 9 do map (map (\\x -> x / 2)) a""",

@@ -13,7 +13,6 @@ from minifut.ir.sizes import ZERO, Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import lower_update
-from minifut.lowering.index_functions import Array
 from minifut.lowering.threads import control
 from minifut.lowering.threads.builder import KernelBuilder
 
@@ -113,26 +112,13 @@ def _rearrange(k: KernelBuilder, stm: Stm, exp: core.Rearrange) -> None:
 def _reshape(k: KernelBuilder, stm: Stm, exp: core.Reshape) -> None:
     array = k.array(exp.array)
     shape = tuple(k.resolve(size) for size in exp.shape)
-    if len(shape) == array.rank:
-        view: Array | None = (
-            array.with_shape(shape) if _same_shape(array, shape) else None
-        )
-    else:
-        view = None
-    view = view or array.reshape(shape)
+    view = array.reshape(shape)
     if view is None:
         made = k.new_array(array.memory.element, array.shape, exp.array.base)
         k.copy(made, array)
         view = made.reshape(shape)
         assert view is not None
     k.bind(stm.pattern[0].name, view)
-
-
-def _same_shape(array: Array, shape: tuple[Size, ...]) -> bool:
-    """Whether all dimensions but one are the same in words, so that (the number of
-    elements being equal) all are equal."""
-    pairs = zip(array.shape, shape, strict=True)
-    return sum(a != b for a, b in pairs) <= 1 and ZERO not in shape
 
 
 def _concat(k: KernelBuilder, stm: Stm, exp: core.Concat) -> None:

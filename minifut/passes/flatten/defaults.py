@@ -37,6 +37,9 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
       in rows of up to 15 elements     0.1-1.0    not in the fold of a thread, unless it
       of up to 32, with arrays         0.6-1.1    is a sum, product or extreme of floats
+    choices by several comparisons,    0.3-0.9    each element is a jump that is
+      in rows of up to 24 elements                mispredicted; of floats by one 1.0-1.6
+    compositions in order, of 64 rows  0.1-0.6    lanes are rows; of 16 rows 1.0-2.0
       plain ones with arrays           0.3-1.0    and stores them: any length
 
 A thread does a product inside its body without tiles, 3 to 11 times slower than the
@@ -58,7 +61,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence, Set
 
-from minifut.analysis.operators import combines_by
+from minifut.analysis.operators import combines_by, component_operators
 from minifut.ir.core import (
     ArrayLiteral,
     Exp,
@@ -72,7 +75,8 @@ from minifut.ir.core import (
     Stm,
 )
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
-from minifut.ir.search import nodes_of
+from minifut.ir.scalars import COMPARISONS
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import bound_names
@@ -95,7 +99,7 @@ CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
-SHORT_FOLDED, SHORT_STORED, SHORT_GATHERED = 15, 32, 64
+SHORT_FOLDED, SHORT_CHOSEN, SHORT_STORED, SHORT_GATHERED = 15, 24, 32, 64
 MOST_PASSES = 3
 CPU_LANES = 16
 CPU_FOLD = 1 << 15
@@ -136,6 +140,8 @@ class LastVersion:
             return self._of_one_operation()
         if self.scans:
             return self._of_scans()
+        if self.composes and not folds_calls(self.function):
+            return CPU_COLUMNS
         flattened = makes_arrays(self.function.body)
         calls = flattened and folds_calls(self.function, but_plain=True)
         return CPU_SHORT_ROWS if calls else CPU_BUSY
@@ -157,8 +163,10 @@ class LastVersion:
             return CPU_BUSY
         if any(shared.gathers_rows for shared in self.shared):
             return CPU_BUSY
-        if calls or self.gathers:
+        if calls or self.gathers or self.chooses:
             return CPU_LONG_ROWS
+        if self.composes:
+            return CPU_COLUMNS
         return CPU_BUSY if nested else NEVER
 
     def _of_scans(self) -> int:
@@ -245,18 +253,24 @@ class LastVersion:
             if product(tuple(around)) != points:
                 return points
         slow = self.gathers or folds_calls(self.function)
-        long = self._has_rows_of(LONG_ROWS_OF_CALLS if slow else LONG_ROWS)
+        if self.composes and not slow:
+            return points
+        plain = SHORT_CHOSEN + 1 if self.chooses else LONG_ROWS
+        long = self._has_rows_of(LONG_ROWS_OF_CALLS if slow else plain)
         if long is None or len(self.folds) > MOST_PASSES:
             return points
         return points * (ONE - long)
 
     def _in_short_rows(self, points: Size) -> Size:
-        """Very many if threads would fold calls or gathers in short rows. Of up to 32
-        elements, where they store arrays, threads take 0.6-1.1 of the time, of up to 15
-        that they only fold 0.1-1.0, and of up to 64 that they gather 0.4-1.1."""
-        if self.scans or not (self.gathers or folds_calls(self.function)):
+        """Very many if threads would fold calls, choices or gathers in short rows. Of
+        up to 32 elements, where they store arrays, threads take 0.6-1.1 of the time, of
+        up to 15 that they only fold 0.1-1.0, of up to 24 among which they choose
+        0.3-0.9, and of up to 64 that they gather 0.4-1.1."""
+        slow = self.gathers or self.chooses or folds_calls(self.function)
+        if self.scans or not slow:
             return points
-        stored = SHORT_STORED if makes_arrays(self.function.body) else SHORT_FOLDED
+        folded = SHORT_CHOSEN if self.chooses else SHORT_FOLDED
+        stored = SHORT_STORED if makes_arrays(self.function.body) else folded
         long = self._has_rows_of((SHORT_GATHERED if self.gathers else stored) + 1)
         if long is None:
             return points
@@ -277,6 +291,24 @@ class LastVersion:
         """Whether a fold combines elements at loaded places."""
         return any(shared.gathers for shared in self.shared)
 
+    @property
+    def chooses(self) -> bool:
+        """Whether a fold chooses between operands, other than by one comparison of
+        floats, which scalar code does without a jump."""
+        return any(_jumps(o.operator) for fold in self.folds for o in fold.operators)
+
+    @property
+    def composes(self) -> bool:
+        """Whether a fold combines numbers in order, as functions are composed."""
+        return any(
+            not o.commutative
+            and component_operators(o.operator) is None
+            and not contains(o.operator, If)
+            and not any(map(shape_of, o.operator.results))
+            for fold in self.folds
+            for o in fold.operators
+        )
+
     def _has_rows_of(self, least: int) -> Size | None:
         """1 if rows that are folded have so many elements, or else 0; None if there are
         no rows, or their lengths are known only there."""
@@ -284,6 +316,14 @@ class LastVersion:
         if not widths or any(self.bound & width.names() for width in widths):
             return None
         return minimum(ONE, maximum(*widths) // least)
+
+
+def _jumps(operator: Lambda) -> bool:
+    if not contains(operator, If):
+        return False
+    made = nodes_of(ScalarOp, operator)
+    compared = [op.operator.type for op in made if op.operator.name in COMPARISONS]
+    return len(compared) != 1 or not compared[0].is_float
 
 
 def makes_arrays(body: object, kind: type = Screma) -> bool:

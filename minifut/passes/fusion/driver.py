@@ -3,7 +3,8 @@
 Fusing moves the producer down to its consumer. So nothing between them may need its
 results, and nothing between may update an array that it reads (the update could no
 longer be done in place). Views between a map and its consumer are pulled above the map
-first; vertical fusion comes next, since it removes arrays; then neighbours are joined.
+first; vertical fusion comes next, since it removes arrays, and once more for views that
+folds then read; then neighbours are joined.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from minifut.passes.fusion.pair import (
     has_soac,
     keeps_parallelism,
 )
-from minifut.passes.fusion.pull_views import pull_views
+from minifut.passes.fusion.pull_views import folds_view, pull_views
 from minifut.passes.fusion.vertical import rule_for
 from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Trace
@@ -72,6 +73,7 @@ class _Fuser:
     ) -> None:
         self.fusing = fusing
         self.before = statements
+        self.result = result
         self.slots: list[Stm | None] = []
         self.uses: dict[Name, set[int]] = defaultdict(set)
         self.updates: dict[Name, set[int]] = defaultdict(set)
@@ -82,11 +84,16 @@ class _Fuser:
         self.worthwhile = sum(map(self.is_candidate, range(len(whole)))) > 1
         if not self.worthwhile:
             return
-        self.slots = list(pull_views(whole, result, fusing, may_overwrite))
-        for slot, statement in enumerate(self.slots):
-            assert statement is not None
+        self.fill(pull_views(whole, result, fusing, may_overwrite))
+
+    def fill(self, statements: tuple[Stm, ...]) -> None:
+        """Fill the slots with these statements."""
+        self.slots = list(statements)
+        for known in (self.uses, self.updates, self.maker):
+            known.clear()
+        for slot, statement in enumerate(statements):
             self.put(slot, statement)
-        for atom in result:
+        for atom in self.result:
             if isinstance(atom, Name):
                 self.uses[atom].add(len(self.slots))
 
@@ -116,13 +123,23 @@ class _Fuser:
     def run(self) -> tuple[Stm, ...]:
         """The statements after all fusions."""
         if self.worthwhile:
-            for slot in range(len(self.slots)):
-                while self.is_candidate(slot) and self.vertical(slot):
-                    pass
+            self.downwards()
+            left = tuple([s for s in self.slots if s is not None])
+            if folds_view(left):
+                pulled = pull_views(left, self.result, self.fusing, may_overwrite)
+                if pulled is not left:
+                    self.fill(pulled)
+                    self.downwards()
             for slot in range(len(self.slots)):
                 while self.is_candidate(slot) and self.horizontal(slot):
                     pass
         return same_or([s for s in self.slots if s is not None], self.before)
+
+    def downwards(self) -> None:
+        """Fuse producers into consumers."""
+        for slot in range(len(self.slots)):
+            while self.is_candidate(slot) and self.vertical(slot):
+                pass
 
     def is_candidate(self, slot: int) -> bool:
         statement = self.slots[slot]
@@ -160,7 +177,7 @@ class _Fuser:
             names = (bound.name for bound in producer.pattern)
             needed = frozenset(name for name in names if self.uses[name] - {slot})
             rule = rule_for(consumer)
-            outcome = self.fusing.attempt(rule, consumer, producer, needed)
+            outcome = self.fusing.attempt(rule, consumer, needed, producer)
             if outcome is None:
                 continue
             (fused,) = outcome
@@ -193,7 +210,7 @@ class _Fuser:
                 continue
             if not self.may_sink(at, slot):
                 continue
-            outcome = self.fusing.attempt(fuse_neighbours, second, first, frozenset())
+            outcome = self.fusing.attempt(fuse_neighbours, second, frozenset(), first)
             if outcome is not None:
                 self.replace(fuse_neighbours, at, slot, outcome[0])
                 return True

@@ -80,17 +80,18 @@ def producers(statement: Stm, context: StatementContext) -> Iterable[Stm]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fusing:
-    """`attempt` tries a rule on two statements."""
+    """`attempt` tries a rule on a statement, where those above define its inputs."""
 
     names: NameSource
     scope: Scope
     trace: Trace
 
     def attempt(
-        self, rule: Rule, statement: Stm, producer: Stm, needed: frozenset[Name]
+        self, rule: Rule, statement: Stm, needed: frozenset[Name], *above: Stm
     ) -> tuple[Stm, ...] | None:
-        """What replaces both statements; None if the rule does not fire."""
-        definitions = {bound.name: producer for bound in producer.pattern}
+        """What replaces the statement and its producer; None if the rule does not
+        fire."""
+        definitions = {bound.name: stm for stm in above for bound in stm.pattern}
         context = StatementContext(self.names, self.scope, definitions, needed=needed)
         outcome: Outcome = rule(statement, context)
         if isinstance(outcome, Declined):

@@ -3,7 +3,8 @@ if folds are rearranged for the result of a body, whose copy in that order is sa
 
 From the last statement of a body to the first, so that a view moves up through
 several maps. The map moves down to the view: nothing between them may update what it
-reads.
+reads. Where maps cannot be those of the flattened view, a fold of it becomes one of the
+rows that they make.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from minifut.ir.scope import add_parameters
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import free_names, walk
 from minifut.names import Name
+from minifut.passes.fusion.fold_maps import fold_flattened_maps
 from minifut.passes.fusion.pair import Fusing
 from minifut.passes.fusion.views import VIEWS
 
@@ -43,16 +45,20 @@ def pull_views(
     pulled = False
     while pending:
         view = pending.pop()
-        if view is None:
+        if view is None or _is_left(view, uses, pulled):
             continue
         at = _producer(view, statements, maker, uses, users)
         producer = pending[at] if at is not None and at < len(pending) else None
         outcome = None
         if producer is not None and not _clash(producer, pending, updated):
             for rule in VIEWS[type(view.exp)]:
-                outcome = fusing.attempt(rule, view, producer, frozenset())
+                outcome = fusing.attempt(rule, view, frozenset(), producer)
                 if outcome is not None:
                     break
+            else:
+                if _fold_rows(view, pending, placed, fusing, uses, users):
+                    pulled = True
+                    continue
         if at is None or producer is None or outcome is None:
             placed.append(view)
             continue
@@ -68,6 +74,57 @@ def pull_views(
         placed.append(nest)
         pending.extend(views)
     return tuple(reversed(placed)) if pulled else statements
+
+
+def folds_view(statements: tuple[Stm, ...]) -> bool:
+    """Whether a flattened array is folded."""
+    views = {s.pattern[0].name for s in statements if isinstance(s.exp, Reshape)}
+    return any(
+        isinstance(s.exp, Screma)
+        and s.exp.is_redomap
+        and not views.isdisjoint(s.exp.arrays)
+        for s in statements
+    )
+
+
+def _fold_rows(
+    view: Stm,
+    above: list[Stm | None],
+    placed: list[Stm],
+    fusing: Fusing,
+    uses: Counter[Name],
+    users: dict[Name, list[Stm]],
+) -> bool:
+    """Whether what needs the flattened view alone now folds the rows of the maps."""
+    (fold,) = users[view.pattern[0].name] or (None,)
+    if fold is None or not isinstance(view.exp, Reshape):
+        return False
+    made = (*[s for s in above if s is not None], view)
+    needed = frozenset(name for name, count in uses.items() if count > 1)
+    outcome = fusing.attempt(fold_flattened_maps, fold, needed, *made)
+    if outcome is None:
+        return False
+    fusing.trace.fire(fold_flattened_maps, fold, outcome)
+    (at,) = (n for n, statement in enumerate(placed) if statement is fold)
+    placed[at : at + 1] = reversed(outcome)
+    for name in free_names(fold):
+        uses[name] -= 1
+        users[name] = [s for s in users[name] if s is not fold]
+    for new in outcome:
+        add_parameters(fusing.scope, new.pattern)
+        for name in free_names(new):
+            uses[name] += 1
+            users[name].append(new)
+    return True
+
+
+def _is_left(view: Stm, uses: Counter[Name], pulled: bool) -> bool:
+    """Whether a fold of rows has left a view without any use."""
+    return (
+        pulled
+        and isinstance(view.exp, Reshape)
+        and not any(uses[bound.name] for bound in view.pattern)
+    )
 
 
 def _producer(

@@ -89,6 +89,12 @@ NESTS = {
     "map (\\row -> let s = f32.sum row in map (\\x -> f32.exp x / s) row) a": (
         defaults.CPU_BUSY
     ),
+    """map (\\row -> (reduce (\\(a, b) (p, q) -> (a * p, b * p + q)) (1, 0)
+                       (map (\\x -> (x, 1 - x)) row)).0) a""": defaults.CPU_COLUMNS,
+    """map (\\row -> (reduce (\\(a, b) (p, q) -> (f32.min a p, f32.max b q)) (1, 0)
+                       (map (\\x -> (x, 1 - x)) row)).0) a""": defaults.CPU_BUSY,
+    """map (\\row -> (reduce (\\(a, b) (p, q) -> (a * p, b * p + f32.exp q)) (1, 0)
+                       (map (\\x -> (x, x)) row)).0) a""": defaults.CPU_COLUMNS,
     "f32.maximum (map f32.sum a)": NEVER,
     "map (\\row -> loop row for _i < 3i32 do map (+ row[0]) row) a": defaults.ALWAYS,
 }
@@ -181,6 +187,11 @@ def test_windows_in_two_dimensions_are_folded_by_threads(
         ("let s = map f32.exp row in map (/ f32.sum s) s", 32),
         ("f32.sum (map f32.exp row)", 15),
         ("f32.sum (map (\\x -> row[i64.i32 (i32.max 0 (i32.f32 x))]) row)", 64),
+        (
+            """(reduce (\\(x, i) (y, j) -> if x > y || (x == y && i < j) then (x, i)
+                                          else (y, j)) (0, -1i64) (zip row (iota m))).1""",
+            24,
+        ),
     ],
 )
 def test_short_rows_of_calls_are_folded_by_threads(fold: str, longest: int) -> None:
@@ -270,6 +281,8 @@ def test_products_count_where_what_they_are_folded_by_does_not_commute(
 
 
 ROWS = {
+    """(reduce (\\(x, i) (y, j) -> if x < y then (y, j) else (x, i)) (0, -1i64)
+            (zip row (iota k))).1""": 8,
     "f32.sqrt (f32.sum (map (\\x -> x * x) row))": 8,
     "(let s = f32.sum row in f32.sum (map (\\x -> (x - s) * (x - s)) row))": 8,
     "(let s = f32.maximum row in f32.sum (map (\\x -> f32.exp (x - s)) row))": 64,
