@@ -60,7 +60,7 @@ from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
-from minifut.ir.traverse import map_children, rename
+from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
@@ -319,6 +319,4 @@ def _applied(
 ) -> Sequence[Atom]:
     names = (parameter.name for parameter in function.parameters)
     known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
-    body = rename(function.body, build.names, known)
-    build.extend(body.statements)
-    return body.result
+    return build.inline(function.body, known)

@@ -254,12 +254,10 @@ class _Plan:
 
     def updates(self, build: Builder, sums: Name) -> WithAcc:
         """The updates with products of factors and sums."""
-        root = build.accumulator(self.found.nest.item)
-        build.scope[root.name] = root.type
-        inner = build.nested()
-        last = self._over(inner, self.levels, {}, root.name, sums)
-        function = Lambda((root,), inner.finish(last), (root.type,))
-        return WithAcc((self.found.nest.item,), function)
+        return build.lending(
+            (self.found.nest.item,),
+            lambda inner, acc: (self._over(inner, self.levels, {}, acc, sums),),
+        )
 
     def _over(
         self,
@@ -271,22 +269,17 @@ class _Plan:
     ) -> Name:
         """Emit the nest over these levels; the accumulator afterwards."""
         if not levels:
-            made = Body(self.for_factors(at), self.factors)
-            body = rename(made, build.names)
-            build.extend(body.statements)
+            factors = build.inline(Body(self.for_factors(at), self.factors))
             value = build.index(sums, *[at[n] for n in self.for_sums])
-            result = _product(build, (*body.result, value))
+            result = _product(build, (*factors, value))
             indices = [at[n] for n in self.found.order]
             return build.update_acc(accumulator, indices, (result,))
         width = self.found.nest.levels[levels[0]].width
-        types = (build.type(accumulator), I64)
 
         def point(inner: Builder, acc: Name, i: Name) -> Name:
             return self._over(inner, levels[1:], {**at, levels[0]: i}, acc, sums)
 
-        function = build.function(types, point, "i")
-        arrays = (accumulator, build.iota(width))
-        return build.let_many(map_(width, arrays, function))[0]
+        return build.map((accumulator, build.iota(width)), point, row="i")[0]
 
     def for_factors(self, at: dict[int, Atom]) -> tuple[Stm, ...]:
         """What computes the factors at a point: nothing that differs with others."""

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Body, If, Lambda, Stm
+from minifut.ir.core import Atom, Body, If, Stm
 from minifut.ir.sizes import Size, product
-from minifut.ir.soacs import Reduce, map_, redomap
+from minifut.ir.soacs import Reduce, redomap
 from minifut.ir.traverse import rename
-from minifut.ir.types import I64, row_type
+from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.flatten.cheap import all_cheap
@@ -126,9 +126,7 @@ class _Sums:
         def point(inner: Builder, i: Name) -> tuple[Atom, ...]:
             return self.over(inner, levels[1:], {**at, levels[0]: i})
 
-        points = build.iota(width)
-        function = build.function((I64,), point, "i")
-        return build.let_many(map_(width, (points,), function))
+        return build.map((build.iota(width),), point, row="i")
 
     def sum(
         self, build: Builder, levels: list[int], at: dict[int, Atom]
@@ -152,9 +150,7 @@ class _Sums:
         statements: list[Stm] = []
         for number, level in enumerate(self.nest.levels):
             statements += (*level.rows(at[number]), *level.statements)
-        body = rename(Body(tuple(statements), self.nest.values), build.names)
-        build.extend(body.statements)
-        return body.result
+        return build.inline(Body(tuple(statements), self.nest.values))
 
 
 class _Updates:
@@ -181,12 +177,10 @@ class _Updates:
 
     def once(self, build: Builder, sums: tuple[Atom, ...]) -> WithAcc:
         """The updates, with arrays of values for the points of the levels."""
-        root = build.accumulator(self.nest.item)
-        build.scope[root.name] = root.type
-        inner = build.nested()
-        last = self.over(inner, self.levels, {}, root.name, sums)
-        function = Lambda((root,), inner.finish(last), (root.type,))
-        return WithAcc((self.nest.item,), function)
+        return build.lending(
+            (self.nest.item,),
+            lambda inner, acc: (self.over(inner, self.levels, {}, acc, sums),),
+        )
 
     def over(
         self,
@@ -198,23 +192,15 @@ class _Updates:
     ) -> Name:
         """Emit the nest; the accumulator afterwards."""
         if not levels:
-            indices = self.indices(build, at)
+            indices = build.inline(self.for_indices(at))
             return build.update_acc(accumulator, indices, values)
         width = self.nest.levels[levels[0]].width
-        points = build.iota(width)
-        arrays = (accumulator, points, *_names(values))
-        types = [row_type(type_) for type_ in build.types(arrays)]
 
         def point(inner: Builder, acc: Name, i: Name, *rows: Name) -> Name:
             return self.over(inner, levels[1:], {**at, levels[0]: i}, acc, rows)
 
-        function = build.function(types, point, "i")
-        return build.let_many(map_(width, arrays, function))[0]
-
-    def indices(self, build: Builder, at: dict[int, Atom]) -> tuple[Atom, ...]:
-        body = rename(self.for_indices(at), build.names)
-        build.extend(body.statements)
-        return body.result
+        arrays = (accumulator, build.iota(width), *_names(values))
+        return build.map(arrays, point, row="i")[0]
 
     def for_indices(self, at: Mapping[int, Atom]) -> Body:
         """What the indices need: nothing that differs with other levels."""

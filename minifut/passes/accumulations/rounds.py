@@ -40,7 +40,7 @@ from minifut.ir.core import (
 from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Reduce, Screma, map_, redomap
+from minifut.ir.soacs import Screma, map_, redomap
 from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, array_of, element_of, shape_of
 from minifut.names import Name
@@ -49,7 +49,7 @@ from minifut.passes.accumulations.round_terms import (
     products_and_sums,
     terms_of,
 )
-from minifut.passes.differentiate.arithmetic import adder, plus
+from minifut.passes.differentiate.arithmetic import adding, plus
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -205,7 +205,7 @@ def _total(
     place = build.parameters([I64], "k")[0]
     statements = tuple(_reads(term, flat, place.name))
     type_ = build.scope[term.statements[-1].pattern[0].name]
-    reduce = Reduce(adder(build, type_), (build.zero(type_),), commutative=True)
+    reduce = adding(build, type_)
     body = Body(statements, (term.value,))
     exp: Screma = redomap(width, (rounds,), (reduce,), Lambda((place,), body, (type_,)))
     pairs = list(zip(term.positions, counters, term.widths, strict=True))

@@ -21,8 +21,8 @@ from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, ForLoop, Stm
 from minifut.ir.sizes import ONE, ZERO, Size, as_size, ceil_div, maximum, product
-from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, row_type, shape_of
+from minifut.ir.soacs import Hist, HistOp
+from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.operators import (
     identity,
@@ -127,12 +127,11 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         start = tuple(inner.replicate(operator.shape, x) for x in operator.neutral)
         return inner.let_many(_loop(inner, Size.of(length), rows, operator, start))
 
-    function = build.function([row_type(build.type(a)) for a in given], chunk)
-    partial = build.let_many(map_(Size.of(chunks), tuple(given), function))
+    partial = build.map(given, chunk)
     arrays = (*operator.destinations, *[_bins_first(build, a, rank) for a in partial])
     whole = _combined(Size.of(chunks), operator)
-    for size in reversed(operator.shape):
-        whole = _for_each(size, whole)
+    for _ in operator.shape:
+        whole = _for_each(whole)
     made = whole(build, *arrays)
     for parameter, atom in zip(statement.pattern, made, strict=True):
         build.bind((parameter,), core.Copy(atom))
@@ -203,14 +202,9 @@ def _bins_first(build: Builder, array: Name, rank: int) -> Name:
 TupleFunction = Callable[..., tuple[Atom, ...]]
 
 
-def _for_each(size: Size, function: TupleFunction) -> TupleFunction:
+def _for_each(function: TupleFunction) -> TupleFunction:
     """The map of a function."""
-
-    def mapped(build: Builder, *arrays: Name) -> tuple[Atom, ...]:
-        types = [row_type(build.type(array)) for array in arrays]
-        return build.let_many(map_(size, arrays, build.function(types, function)))
-
-    return mapped
+    return lambda build, *arrays: build.map(arrays, function)
 
 
 def _combined(chunks: Size, operator: HistOp) -> TupleFunction:

@@ -13,7 +13,6 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm
 from minifut.ir.node import flagged
 from minifut.ir.soacs import Reduce, Screma
-from minifut.ir.types import I64, Type
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
@@ -206,9 +205,7 @@ def _from_both_sides(
         pairs = zip(xs, flags, strict=True)
         return [own.or_zero(inner, x) for x, flag in pairs if flag]
 
-    types: list[Type] = [I64, *fold.operator.results]
-    function = build.function(types, element)
-    made = build.let_many(soacs.map_(exp.width, (places, *exp.arrays), function))
+    made = build.map((places, *exp.arrays), element)
     active = flagged(exp.arrays, flags)
     for array, adjoint in zip(active, made, strict=True):
         adjoints.add(build, array, adjoint)
