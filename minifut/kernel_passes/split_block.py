@@ -38,8 +38,8 @@ MOST_BRANCHES = 3
 """that are decided for a block"""
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Test once for a block of points whether what depends on the position is the same
     for all of them: the block keeps its size, for which registers suffice.
 
@@ -143,7 +143,7 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             lane[l] = y;
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     body = loop.body.statements
     first = body[0] if body else None

@@ -33,8 +33,8 @@ MOST_DEFINITIONS = 4
 """of a distance or divisor that are looked into: their uses may grow exponentially"""
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_rotation(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Give the points before and behind the one that reads the first element a loop
     each.
 
@@ -65,7 +65,7 @@ def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         mod_i64(i + c, n) => mod_i64(i * c, n)
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     search = _Rotations(loop)
     if len(search.found) != 1:

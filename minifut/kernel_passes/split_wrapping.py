@@ -51,8 +51,8 @@ def split_wrapping_loops(k: KernelEditor) -> None:
     k.change_loops(change)
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_wrapping(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Give the positions whose indices do not wrap around a loop of their own.
 
     before:
@@ -180,7 +180,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             ys[i] = xs[i + 1];
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     period = period_of_points(loop)
     inner = loop if period == 1 else in_periods(loop, period, context.k)

@@ -46,7 +46,7 @@ def memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
     return Remark((str(access.memory.name.base),))
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_vector(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -71,15 +71,13 @@ def load_vector(
     declines: the read of xs is masked
         like before of load_masked
     """
-    if not isinstance(load, kc.Load):
-        return None
     first = first_index(load.memory, load.index, lanes, "read")
     if isinstance(first, Declined):
         return first
     return kc.Load(load.memory, first, side_by_side(load, lanes))
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_backwards(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -97,8 +95,6 @@ def load_backwards(
     declines: lanes read every 2nd element of xs
         like declines of load_vector
     """
-    if not isinstance(load, kc.Load):
-        return None
     first = first_index(load.memory, load.index, lanes, "read", -1)
     if isinstance(first, Declined):
         return first
@@ -106,7 +102,7 @@ def load_backwards(
     return reversed_lanes(vector)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_within_edges(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -145,8 +141,6 @@ def load_within_edges(
             ys[j] = xs[min(2 * j, n)];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory, index = load.memory, load.index
     ends = ends_of_index(index, lanes) if lanes.mask is None else None
     if ends is None:
@@ -159,7 +153,7 @@ def load_within_edges(
     return kc.Select(spread, whole, single, type_)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Load, paper=MASKS, remark=memory_of)
 def load_masked(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -187,15 +181,13 @@ def load_masked(
     declines: the active lanes do not read neighbours of global memory
         like before of gather_masked
     """
-    if not isinstance(load, kc.Load):
-        return None
     first = first_of_active(load.memory, load.index, lanes)
     if first is None:
         return Declined("the active lanes do not read neighbours of global memory")
     return kc.Load(load.memory, first, side_by_side(load, lanes), lanes.mask)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Load, paper=MASKS, remark=memory_of)
 def gather_masked(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -221,8 +213,6 @@ def gather_masked(
             ys[j] = xs[5 * j];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory, mask = load.memory, lanes.mask
     if mask is None or memory.space != "global" or memory.element.bits not in MASKABLE:
         return Declined("all lanes are active, or elements have no masked accesses")
@@ -233,7 +223,7 @@ def gather_masked(
     return kc.Load(memory, indices, side_by_side(load, lanes), mask)
 
 
-@rule(paper=LIFT, remark=memory_of)
+@rule(kc.Load, paper=LIFT, remark=memory_of)
 def gather_at_data(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -264,8 +254,6 @@ def gather_at_data(
             ys[j] = y;
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory = load.memory
     if goes_along_rows(load.index, lanes.varying, lanes.loops):
         return Declined("rounds read one element after the other of a row of each lane")
@@ -279,7 +267,7 @@ def gather_at_data(
     return kc.Load(memory, indices, side_by_side(load, lanes), lanes.all_active())
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Load, paper=MASKS, remark=memory_of)
 def gather(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -300,8 +288,6 @@ def gather(
             ys[j] = y;
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
     few = any(loop.few for loop in lanes.loops)

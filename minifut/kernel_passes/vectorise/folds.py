@@ -343,8 +343,8 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
     return folded(fold, context, make)
 
 
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_nest(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Execute the points of a register nest that fill one vector at once.
 
     before:
@@ -359,8 +359,6 @@ def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         like before, with
         t + 4 => t + 3
     """
-    if not isinstance(loop, kc.For):
-        return None
     (width,) = context.choices
     if loop.rounds != width:
         return Declined("there are not as many points as lanes")

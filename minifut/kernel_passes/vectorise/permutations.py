@@ -116,7 +116,7 @@ def _is_number(exp: kc.Expression, lanes: ExpressionVectoriser) -> bool:
     )
 
 
-@rule(label="asVector", paper=LIFT)
+@rule(kc.Load, label="asVector", paper=LIFT)
 def load_partners(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -154,8 +154,6 @@ def load_partners(
             ys[j] = xs[j ^ 2];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     found, block = combined_number(load.index, lanes), lanes.own_block
     plain = found is None and _is_number(load.index, lanes)
     if block is None or not (plain or (found and found[0] != "and")):

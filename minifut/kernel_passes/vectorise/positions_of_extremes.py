@@ -33,8 +33,8 @@ FEWEST = 16
 """elements that are worth two loops"""
 
 
-@rule(label="asVector", paper=LIFT)
-def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT)
+def find_extreme_then_place(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Find the extreme of a row first, then where it is.
 
     before:
@@ -174,7 +174,7 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
         like before, with
         le_f32 => ne_f32
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     found = kept_extreme(loop)
     if found is None or calls_functions(loop):

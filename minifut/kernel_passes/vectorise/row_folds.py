@@ -84,8 +84,8 @@ class Collected:
         return kc.Operation(self.operation.operator, (left, right), self.operation.type)
 
 
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT, remark=widths_of)
+def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Collect elements that lie side by side in two vectors of accumulators.
 
     before:
@@ -202,7 +202,7 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
             s = max_f32(s, xs[0] * 2.0f);
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     if loop.variable.type != kc.LONG:
         return Declined("rounds are not counted by a long")

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store contiguous elements as one vector.
 
@@ -48,15 +48,13 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         j + 1 => 3 * j
     """
-    if not isinstance(store, kc.Store):
-        return None
     first = first_index(store.memory, store.index, vectoriser.lanes, "write")
     if isinstance(first, Declined):
         return first
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store elements that are laid out in memory from the last lane to the first as one
     vector.
@@ -72,8 +70,6 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     declines: lanes write every 3rd element of ys
         like declines of store_vector
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes = vectoriser.lanes
     first = first_index(store.memory, store.index, lanes, "write", -1)
     if isinstance(first, Declined):
@@ -82,7 +78,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Store(store.memory, lowest(first, lanes), value),)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=memory_of)
 def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the contiguous elements of the active lanes as a vector.
 
@@ -105,8 +101,6 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         ys[j] => ys[3 * j]
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes = vectoriser.lanes
     first = first_of_active(store.memory, store.index, lanes)
     if first is None:
@@ -115,7 +109,7 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Store(store.memory, first, value, mask=lanes.mask),)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -142,8 +136,6 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
             ys[2 * j] = xs[j];
         }
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes, memory = vectoriser.lanes, store.memory
     if memory.space == "private" or affine(store.index, lanes.affine, lanes.varying):
         return Declined(
@@ -161,7 +153,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Branch(whole, together, kc.Block(single)),)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=memory_of)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
@@ -178,8 +170,6 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         for (long j => int own[8]; for (long j
         ys[2 * j] => own[2 * (j - t)]
     """
-    if not isinstance(store, kc.Store):
-        return None
     if store.memory.space == "private":
         raise NotVectorisable("a private array")
     lanes = vectoriser.lanes

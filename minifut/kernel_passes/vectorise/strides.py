@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 NO_SHORT_STRIDE = Declined("no lanes read every 2nd or 3rd element")
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_strided(
     load: kc.Load, lanes: ExpressionVectoriser
 ) -> kc.Expression | Declined | None:
@@ -54,8 +54,6 @@ def load_strided(
         like before of load_masked, with
         x = xs[j]; => x = xs[2 * j];
     """
-    if not isinstance(load, kc.Load):
-        return None
     found = affine(load.index, lanes.affine, lanes.varying)
     stride = None if found is None else number_of(found[1])
     type_ = side_by_side(load, lanes)
