@@ -42,13 +42,13 @@ from minifut.ir.types import ArrayType, ScalarType, row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.driver import fuse
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.rule import Decline, Outcome, rule
 from minifut.rewrite.strategy import rewrite, top_down, until_fixpoint
 from minifut.rewrite.trace import Trace
 
 MOST = 8
 """statements of a step that each point repeats"""
-NO_MAP = Declined("its steps are not one map over the elements of what it carries")
+NO_MAP = "its steps are not one map over the elements of what it carries"
 
 
 def interchange_loops(
@@ -90,35 +90,32 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     """
     exp = statement.exp_of(Loop)
     build = context.builder(statement)
-    mapped = _mapped(exp, build)
-    if isinstance(mapped, Declined):
-        return mapped
-    build.bind(tuple(filter(_is_array, statement.pattern)), mapped)
+    build.bind(tuple(filter(_is_array, statement.pattern)), _mapped(exp, build))
     numbers = _of_numbers(exp)
     if numbers.parameters:
         build.bind(tuple(filterfalse(_is_array, statement.pattern)), numbers)
     return tuple(build.statements)
 
 
-def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
+def _mapped(exp: Loop, build: Builder) -> Screma:
     """The map of loops that makes what the arrays of the loop end as."""
     steps = [s for s in exp.body.statements if isinstance(s.exp, SOAC_EXPRESSIONS)]
     if not isinstance(exp.form, ForLoop) or len(steps) != 1:
-        return NO_MAP
+        raise Decline(NO_MAP)
     (step,) = steps
     screma = step.exp
     others = [s for s in exp.body.statements if s is not step]
     if not (isinstance(screma, Screma) and screma.is_map and _is_short(others)):
-        return NO_MAP
+        raise Decline(NO_MAP)
     made = {p.name: at for at, p in enumerate(step.pattern)}
     used = free_names(Body(tuple(others), ()))
     if not _carries(exp, screma, made) or made.keys() & used:
-        return NO_MAP
+        raise Decline(NO_MAP)
     arrays = {p.name: p for p in exp.parameters if _is_array(p)}
     inside = {exp.form.index, *(n for s in others for n in bound_names(s))}
     used |= free_names(screma.function)
     if arrays.keys() & used or inside & {*screma.arrays, *screma.width.names()}:
-        return Declined("a point uses more than its own element of an array")
+        raise Decline("a point uses more than its own element of an array")
     names = build.names
     own = {
         name: Param(names.like(name), row_type(p.type)) for name, p in arrays.items()
@@ -127,12 +124,9 @@ def _mapped(exp: Loop, build: Builder) -> Screma | Declined:
     read, loop = _of_elements(exp, screma, others, made, own, starts)
     point = build.nested()
     if any(map(_is_array, loop.parameters)):
-        inner = _mapped(loop, point)
-        if isinstance(inner, Declined):
-            return inner
-        ends = point.let_many(inner, [name.base for name in own])
+        ends = point.let_many(_mapped(loop, point), [name.base for name in own])
     elif contains(loop, (Assert, *SOAC_EXPRESSIONS)):
-        return Declined("what a point does is no scalar code, or has checks")
+        raise Decline("what a point does is no scalar code, or has checks")
     else:
         found = point.let_many(loop, [p.name.base for p in loop.parameters])
         ends = tuple(

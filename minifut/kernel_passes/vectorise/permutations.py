@@ -23,7 +23,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import partners
 from minifut.kernel_passes.vectorise.affine import Affine, affine
-from minifut.kernel_passes.vectorise.context import LIFT
+from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -117,9 +117,7 @@ def _is_number(exp: kc.Expression, lanes: ExpressionVectoriser) -> bool:
 
 
 @rule(kc.Load, label="asVector", paper=LIFT)
-def load_partners(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+def load_partners(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load the elements of lanes whose numbers are combined with a constant as a
     shuffle of the lanes' own elements.
 

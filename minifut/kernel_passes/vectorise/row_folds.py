@@ -42,7 +42,7 @@ from minifut.kernel_passes.vectorise.extremes import EXTREMES
 from minifut.kernel_passes.vectorise.operators import PointCode, VectorCode
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, rule
+from minifut.rewrite.rule import Decline, Declined, rule
 
 ACCUMULATORS = 2
 """vectors of accumulators; with 16 lanes they are four registers of AVX2"""
@@ -208,10 +208,7 @@ def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
         return Declined("rounds are not counted by a long")
     body = loop.body.statements
     found = _collected(body)
-    if isinstance(found, Declined):
-        return found
-    if (reason := _scattered(loop)) is not None:
-        return reason
+    _refuse_scattered(loop)
     code = _point_code(context, loop, found)
     scalar = gains_in_vectors(loop) or any(each.is_extreme for each in found)
     fewest = 1 if scalar else LONG
@@ -231,11 +228,11 @@ def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
     return chosen.statements
 
 
-def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
+def _collected(body: Sequence[kc.Statement]) -> list[Collected]:
     """The variables from outside to which a body gives values."""
     outside = assigned(body) - declared(body)
     if not outside or not all(isinstance(s, PLAIN) for s in body):
-        return Declined("rounds do more than to collect values")
+        raise Decline("rounds do more than to collect values")
     made = {
         s.variable.name: s.init
         for s in body
@@ -247,7 +244,7 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
             continue
         target, exp = statement.target, statement.exp
         if isinstance(target, kc.Register):
-            return Declined("registers of a tile collect")
+            raise Decline("registers of a tile collect")
         if target.name in made:
             continue
         named = exp.name if isinstance(exp, kc.Variable) else None
@@ -260,22 +257,22 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
                 value = right if mine else left
                 found.append(Collected(target, operation, value, named))
             case _:
-                return Declined("no operator on floats that can be reordered collects")
+                raise Decline("no operator on floats that can be reordered collects")
     uses = Counter(n.name for n in nodes_of(kc.Variable, *body))
     own = [name for each in found for name in each.names]
     if any(uses[name] != 2 for name in own) or len({*own}) < len(own):
-        return Declined("a round reads what others collect")
+        raise Decline("a round reads what others collect")
     return found
 
 
-def _scattered(loop: kc.For) -> Declined | None:
-    """Why elements are not side by side."""
+def _refuse_scattered(loop: kc.For) -> None:
+    """Decline where elements are not side by side."""
     body = loop.body.statements
     varying = find_varying(body, [loop.variable.name])
     stored = [store.memory for store in nodes_of(kc.Store, *body)]
     written = set(stored)
     if len(stored) > len(written):
-        return Declined("a round stores to an array twice, as the next one may, too")
+        raise Decline("a round stores to an array twice, as the next one may, too")
     known: dict[Name, Affine] = {loop.variable.name: (loop.variable, 1)}
     for statement in body:
         for node in walk(statement):
@@ -283,18 +280,17 @@ def _scattered(loop: kc.For) -> Declined | None:
                 continue
             memory, stores = node.memory, isinstance(node, kc.Store)
             if memory in written and not stores:
-                return Declined(f"rounds read {memory.name.base}, which they write")
+                raise Decline(f"rounds read {memory.name.base}, which they write")
             if not stores and not varies(node.index, varying):
                 continue
             found = affine(node.index, known, varying)
             steps = (1,) if stores else (1, -1)
             if found is None or found[1] not in steps or memory.space == "private":
-                return Declined(f"elements of {memory.name.base} are not side by side")
+                raise Decline(f"elements of {memory.name.base} are not side by side")
         match statement:
             case kc.Declare(kc.Variable(name, _), kc.Expression() as init):
                 if (value := affine(init, known, varying)) is not None:
                     known[name] = value
-    return None
 
 
 def _fold(code: VectorCode, loop: kc.For) -> None:

@@ -48,9 +48,7 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         j + 1 => 3 * j
     """
-    first = first_index(store.memory, store.index, vectoriser.lanes, "write")
-    if isinstance(first, Declined):
-        return first
+    first = first_index(store, vectoriser.lanes)
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
@@ -71,9 +69,7 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like declines of store_vector
     """
     lanes = vectoriser.lanes
-    first = first_index(store.memory, store.index, lanes, "write", -1)
-    if isinstance(first, Declined):
-        return first
+    first = first_index(store, lanes, -1)
     value = reversed_lanes(_stored(store, vectoriser))
     return (kc.Store(store.memory, lowest(first, lanes), value),)
 
@@ -102,9 +98,7 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         ys[j] => ys[3 * j]
     """
     lanes = vectoriser.lanes
-    first = first_of_active(store.memory, store.index, lanes)
-    if first is None:
-        return Declined("the active lanes do not write neighbours of global memory")
+    first = first_of_active(store, lanes)
     value = _stored(store, vectoriser)
     return (kc.Store(store.memory, first, value, mask=lanes.mask),)
 
