@@ -68,17 +68,7 @@ def check_ranges_first(loop: kc.For, context: CodeContext) -> KernelOutcome:
                 ys[i] = y;
             }
         } else {
-            for (long i = at; i < end; i++) {
-                float y = 0.0f;
-                if (i >= w) {
-                    if (RARELY((!((i + 1L) < n)))) {
-                        minifut_fail0(failure, 0);
-                        return;
-                    }
-                    y = xs[i + 1L];
-                }
-                ys[i] = y;
-            }
+            as before
         }
     declines: a check does not depend on the position alone
         like before, with
@@ -131,10 +121,7 @@ def test_range_at_once(loop: kc.For, context: CodeContext) -> KernelOutcome:
         if ((!((((((s & (s - 1L)) == 0L) & (s > 0L)) & (s <= 281474976710656L)) &&
         (at >= min(end, (long)(0L)))) && (max(at, (long)(n & (0L - (s + s)))) >= end))))
         {
-            for (long i = at; i < end; i++) {
-                bool below = ((ulong)(i ^ s)) < ((ulong)n);
-                fine = fine & ((int)below);
-            }
+            as before
         }
     declines: the condition does not depend on the position alone
         like before, with

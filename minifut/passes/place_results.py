@@ -113,14 +113,9 @@ def read_from_updated_array(statement: Stm, context: StatementContext) -> Outcom
         let e: [4][n]f32 = d with [2i64] = x
         return e, x
     after:
-        let x_1: [n]f32 = segmap grid (j < n) -> (f32) {
-          let y: f32 = xs[j]
-          let z: f32 = mul_f32(y, y)
-          return returns z
-        }
-        let e: [4][n]f32 = d with [2i64] = x_1
-        let x: [n]f32 = e[2i64]
-        return e, x
+        like before, with
+        let x: => let x_1:
+        [2i64] = x => [2i64] = x_1 let x: [n]f32 = e[2i64]
     declines: nothing else uses the result
         like before of read_from_updated_array, with
         return e, x

@@ -225,18 +225,6 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let rs: [2]i32 = ps
     before:
         given (zs: [2]i32)
-        let s: i32 = redomap(2, (zs), reduce commutative(add_i32, (0i32)),
-          \(z: i32) -> (i32) {mul_i32(z, z)})
-    after:
-        let z: i32 = zs[0i64]
-        let p: i32 = mul_i32(z, z)
-        let z_1: i32 = zs[1i64]
-        let p_1: i32 = mul_i32(z_1, z_1)
-        let a: i32 = add_i32(0i32, p)
-        let b: i32 = add_i32(a, p_1)
-        let s: i32 = b
-    before:
-        given (zs: [2]i32)
         let ss: [2]i32 = scanomap(2, (zs), scan(add_i32, (0i32)),
           \(z: i32) -> (i32) {mul_i32(z, z)})
     after:

@@ -167,10 +167,7 @@ def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
             x_half.s0;
             s = s < both || s != s ? both : s;
         } else {
-            for (long i = 0L; i < n; i++) {
-                float x = xs[i];
-                s = s < (x * 2.0f) || s != s ? (x * 2.0f) : s;
-            }
+            as before
         }
     declines: elements of xs are not side by side
         like before, with
