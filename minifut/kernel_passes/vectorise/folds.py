@@ -112,7 +112,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
                 vectorised.visit(k.named(at + number * vectorised.width, "own"))
                 if combining is not None:
                     vectorised.combine(mine, combining)
-                vectorised.replace(mine, vectorised.right)
+                vectorised.k.assign_all(mine, vectorised.right)
 
         if ordered is None:
             with k.loop("at", whole, fold.first, step, streams=fold.long) as at:
@@ -129,12 +129,12 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
             with k.loop("at", end, whole, vectorised.width) as at:
                 vectorised.visit_before(end, at)
                 vectorised.combine(lanes[0])
-                vectorised.replace(lanes[0], vectorised.right)
-        vectorised.replace(vectorised.right, lanes[-1])
+                vectorised.k.assign_all(lanes[0], vectorised.right)
+        vectorised.k.assign_all(vectorised.right, lanes[-1])
         for mine in lanes[:-1]:
             vectorised.combine(mine)
         vectorised.prefix()
-        vectorised.replace(fold.running, vectorised.last())
+        vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, end)
 
     def make(vectorised: VectorCode) -> None:
@@ -241,10 +241,10 @@ def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> KernelOutcome
         with k.loop("t", part) as t:
             vectorised.visit(k.named(fold.first + t, "own"), part)
             vectorised.combine(mine)
-            vectorised.replace(mine, vectorised.right)
-        vectorised.replace(vectorised.right, mine)
+            vectorised.k.assign_all(mine, vectorised.right)
+        vectorised.k.assign_all(vectorised.right, mine)
         vectorised.prefix()
-        vectorised.replace(fold.running, vectorised.last())
+        vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, fold.first + part * vectorised.width)
 
     return folded(fold, context, make)
@@ -334,9 +334,9 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.combine(before)
             vectorised.enter(before)
             vectorised.save(at, stored)
-            vectorised.replace(before, vectorised.last_in_all())
+            vectorised.k.assign_all(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):
-            vectorised.replace(fold.running, vectorised.last())
+            vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     context.limits += crowded_scan(fold.running)

@@ -96,9 +96,9 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.visit(at)
             vectorised.prefix()
             vectorised.combine(before)
-            vectorised.replace(before, vectorised.last_in_all())
+            vectorised.k.assign_all(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):
-            vectorised.replace(fold.running, vectorised.last())
+            vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     return folded(fold, context, make)

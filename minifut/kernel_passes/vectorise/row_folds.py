@@ -301,7 +301,7 @@ def _fold(code: VectorCode, loop: kc.For) -> None:
     def collect(at: kc.Expression, mine: Sequence[kc.Variable]) -> None:
         code.visit(k.named(at, "own"))
         code.combine(mine)
-        code.replace(mine, code.right)
+        code.k.assign_all(mine, code.right)
 
     with k.loop("at", whole, loop.start, step) as at:
         for number, mine in enumerate(lanes):
@@ -315,7 +315,9 @@ def _fold(code: VectorCode, loop: kc.For) -> None:
     first = kc.Cast(width - (loop.bound - last), kc.INT)
     new = code.lanes.compare(">=", numbers, code.lanes.broadcast(first))
     pairs = zip(code.right, code.neutral, strict=True)
-    code.replace(code.right, [code.lanes.choose(new, r, other) for r, other in pairs])
+    code.k.assign_all(
+        code.right, [code.lanes.choose(new, r, other) for r, other in pairs]
+    )
     for mine in lanes:
         code.combine(mine)
 
@@ -340,9 +342,9 @@ def _halved(code: VectorCode) -> list[list[kc.Expression]]:
         k.statements.extend(kc.Declare(value) for value in values)
         with k.scope():
             narrow = VectorCode(k, code.code, width)
-            narrow.replace(narrow.right, halves[1])
+            narrow.k.assign_all(narrow.right, halves[1])
             narrow.combine(halves[0])
-            narrow.replace(values, narrow.right)
+            narrow.k.assign_all(values, narrow.right)
     return [[code.lanes.lane(v, n) for n in range(2)] for v in values]
 
 

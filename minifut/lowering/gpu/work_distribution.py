@@ -183,14 +183,6 @@ def combine(
     return tuple(results)
 
 
-def assign_all(
-    k: KernelBuilder, targets: Sequence[kc.Variable], values: Sequence[kc.Expression]
-) -> None:
-    """Assign variables one by one; the values must not mention the targets."""
-    for target, value in zip(targets, values, strict=True):
-        k.assign(target, value)
-
-
 # --- local memory and parallel regions ------------------------------------------------
 
 

@@ -25,7 +25,6 @@ from minifut.lowering.cpu.reduction import Reduction
 from minifut.lowering.cpu.vector_operators import (
     PointUse,
     ScannedPoint,
-    replace_state,
     scalar_places,
 )
 from minifut.lowering.host.builder import HostBuilder
@@ -129,7 +128,7 @@ def _compact_first(
     ) -> None:
         segment, first, last = place
         found = reduce_range(k, reduction, segment, (first, last), long=True)
-        replace_state(k, accumulators, scalar_places(found))
+        k.assign_all(scalar_places(accumulators), scalar_places(found))
 
     def deliver(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange

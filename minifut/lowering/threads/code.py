@@ -62,11 +62,7 @@ def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:
 
 
 def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
-    array = k.array(exp.array)
-    if stm.pattern[0].name not in k.host.facts.in_place.updates:
-        made = k.new_array(array.memory.element, array.shape, exp.array.base)
-        k.copy(made, array)
-        array = made
+    array = k.updatable(stm.pattern[0].name, exp.array)
     view = array.sliced(exp.slice, k.index, k.resolve)
     k.write(view, (), k.atom(exp.value))
     k.bind(stm.pattern[0].name, array)
@@ -113,17 +109,10 @@ def _rearrange(k: KernelBuilder, stm: Stm, exp: core.Rearrange) -> None:
 def _reshape(k: KernelBuilder, stm: Stm, exp: core.Reshape) -> None:
     array = k.array(exp.array)
     shape = tuple(k.resolve(size) for size in exp.shape)
-    if len(shape) == array.rank:
-        view: Array | None = (
-            array.with_shape(shape) if _same_shape(array, shape) else None
-        )
-    else:
-        view = None
-    view = view or array.reshape(shape)
+    same = len(shape) == array.rank and _same_shape(array, shape)
+    view = array.with_shape(shape) if same else array.reshape(shape)
     if view is None:
-        made = k.new_array(array.memory.element, array.shape, exp.array.base)
-        k.copy(made, array)
-        view = made.reshape(shape)
+        view = k.copied(array, exp.array.base).reshape(shape)
         assert view is not None
     k.bind(stm.pattern[0].name, view)
 
