@@ -60,18 +60,14 @@ def combined_number(
     block = lanes.own_block
     if block is None or exp.type != kc.LONG:
         return None
-    match exp:
-        case kc.Variable(variable, _):
-            return block.combined.get(variable)
-        case kc.Operation(operator, (left, kc.Literal(int(value), _)), _):
-            name = operator.name
-        case kc.Binary(symbol, left, kc.Literal(int(value), _), _):
-            name = SYMBOLS.get(symbol, "")
-        case _:
-            return None
-    if name not in COMBINED or not 0 < value < lanes.width or value & (value - 1):
-        return None
-    return (name, value) if _is_number(left, lanes) else None
+    if isinstance(exp, kc.Variable):
+        return block.combined.get(exp.name)
+    match kc.infix(exp):
+        case sign, left, kc.Literal(int(value), _) if (
+            sign in SYMBOLS and 0 < value < lanes.width and not value & (value - 1)
+        ):
+            return (SYMBOLS[sign], value) if _is_number(left, lanes) else None
+    return None
 
 
 def combined_numbers(
