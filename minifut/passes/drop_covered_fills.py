@@ -20,18 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    If,
-    Program,
-    Replicate,
-    ScalarOp,
-    Scratch,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
@@ -113,7 +104,7 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
         if not isinstance(result, WriteReturns):
             continue
         fill = context.definition(result.array)
-        if not isinstance(fill, Replicate) or fill.shape != result.shape:
+        if not isinstance(fill, core.Replicate) or fill.shape != result.shape:
             continue
         covering = positions.covering(result)
         if covering is None:
@@ -186,9 +177,9 @@ class _Positions:
         statement = self.inner.get(atom) or self.outer.get(atom)
         exp = statement.exp if statement else None
         match exp:
-            case SizeExp(size):
+            case core.SizeExp(size):
                 return size
-            case ScalarOp(operator, (left, right)) if operator.type == I64:
+            case core.ScalarOp(operator, (left, right)) if operator.type == I64:
                 return self._combined(operator.name, left, right) or (
                     None if atom in self.inner else Size.of(atom)
                 )
@@ -237,7 +228,7 @@ def _test(build: Builder, covering: _Covering, points: Size) -> Atom:
 def _filled_unless(
     build: Builder,
     covered: Atom,
-    fill: Replicate,
+    fill: core.Replicate,
     array: Name,
     context: StatementContext,
 ) -> Name:
@@ -245,10 +236,10 @@ def _filled_unless(
     type_ = context.scope[array]
     assert isinstance(type_, ArrayType)
     sides = []
-    for exp in (Scratch(type_.element, fill.shape), fill):
+    for exp in (core.Scratch(type_.element, fill.shape), fill):
         inner = build.nested()
         sides.append(inner.finish(inner.let(exp, array.base)))
-    return build.let(If(covered, *sides), array.base, type_)
+    return build.let(core.If(covered, *sides), array.base, type_)
 
 
 def drop_covered_fills(

@@ -19,21 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import filterfalse
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    ForLoop,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Lambda, Param, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -55,13 +43,13 @@ def interchange_loops(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Loop in each point of a map where a loop only maps over the same points."""
-    if not contains(program, Loop):
+    if not contains(program, core.Loop):
         return program
     made = rewrite(program, until_fixpoint(top_down(move_loop_into_map)), names, trace)
     return program if made is program else fuse(made, names, trace)
 
 
-@rule(Loop)
+@rule(core.Loop)
 def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Loop in each point of a map in place of mapping in each step of a loop.
 
@@ -88,7 +76,7 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         mul_f32(z, z) => zs[0i64]
     """
-    exp = statement.exp_of(Loop)
+    exp = statement.exp_of(core.Loop)
     build = context.builder(statement)
     build.bind(tuple(filter(_is_array, statement.pattern)), _mapped(exp, build))
     numbers = _of_numbers(exp)
@@ -97,10 +85,10 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-def _mapped(exp: Loop, build: Builder) -> Screma:
+def _mapped(exp: core.Loop, build: Builder) -> Screma:
     """The map of loops that makes what the arrays of the loop end as."""
     steps = [s for s in exp.body.statements if isinstance(s.exp, SOAC_EXPRESSIONS)]
-    if not isinstance(exp.form, ForLoop) or len(steps) != 1:
+    if not isinstance(exp.form, core.ForLoop) or len(steps) != 1:
         raise Decline(NO_MAP)
     (step,) = steps
     screma = step.exp
@@ -125,7 +113,7 @@ def _mapped(exp: Loop, build: Builder) -> Screma:
     point = build.nested()
     if any(map(_is_array, loop.parameters)):
         ends = point.let_many(_mapped(loop, point), [name.base for name in own])
-    elif contains(loop, (Assert, *SOAC_EXPRESSIONS)):
+    elif contains(loop, (core.Assert, *SOAC_EXPRESSIONS)):
         raise Decline("what a point does is no scalar code, or has checks")
     else:
         found = point.let_many(loop, [p.name.base for p in loop.parameters])
@@ -141,13 +129,13 @@ def _mapped(exp: Loop, build: Builder) -> Screma:
 
 
 def _of_elements(
-    exp: Loop,
+    exp: core.Loop,
     screma: Screma,
     others: Sequence[Stm],
     made: Mapping[Name, int],
     own: Mapping[Name, Param],
     starts: Mapping[Name, Param],
-) -> tuple[dict[Name, Param], Loop]:
+) -> tuple[dict[Name, Param], core.Loop]:
     """The loop over the elements of a point that start like this, in place of the
     arrays, and the other arrays that it reads with their elements."""
     read: dict[Name, Param] = {}
@@ -164,7 +152,7 @@ def _of_elements(
             return body.result[made[result]]
         return own[result].name if result in own else result
 
-    loop = Loop(
+    loop = core.Loop(
         tuple(own.get(p.name, p) for p in exp.parameters),
         tuple(
             starts[p.name].name if p.name in own else start
@@ -183,13 +171,13 @@ def _is_array(parameter: Param) -> bool:
 def _is_short(others: Sequence[Stm]) -> bool:
     """Whether a step does little besides, on numbers."""
     return len(others) <= MOST and all(
-        isinstance(s.exp, ScalarOp | SizeExp | Index)
+        isinstance(s.exp, core.ScalarOp | core.SizeExp | core.Index)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)
         for s in others
     )
 
 
-def _carries(exp: Loop, screma: Screma, made: Collection[Name]) -> bool:
+def _carries(exp: core.Loop, screma: Screma, made: Collection[Name]) -> bool:
     """Whether what a step maps to are the arrays that the loop carries, no number."""
 
     arrays = {p.name for p in exp.parameters if _is_array(p)}
@@ -203,10 +191,10 @@ def _carries(exp: Loop, screma: Screma, made: Collection[Name]) -> bool:
     return bool(arrays) and all(map(fits, exp.parameters, exp.body.result))
 
 
-def _of_numbers(exp: Loop) -> Loop:
+def _of_numbers(exp: core.Loop) -> core.Loop:
     """The loop without its arrays."""
     kept = [at for at, p in enumerate(exp.parameters) if not _is_array(p)]
-    return Loop(
+    return core.Loop(
         tuple(exp.parameters[at] for at in kept),
         tuple(exp.initial[at] for at in kept),
         exp.form,
