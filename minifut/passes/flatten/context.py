@@ -32,6 +32,11 @@ class Judgement(NamedTuple):
     statement: Stm
     pattern: tuple[Param, ...]
 
+    @property
+    def exp(self) -> Exp:
+        """The expression of the statement."""
+        return self.statement.exp
+
     def as_statement(self, context: NestContext) -> Stm:
         """The judgement as a statement: each point of the nest is a thread."""
         nest, statement, pattern = self

@@ -38,7 +38,7 @@ from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
-@rule(label="G6", paper=SLIDES)
+@rule(Screma, label="G6", paper=SLIDES)
 def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answer:
     r"""Split a map along the statements of its body.
 
@@ -62,8 +62,8 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     parameters = {parameter.name for parameter in exp.function.parameters}
     inside = exp.function.body.statements

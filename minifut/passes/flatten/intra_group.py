@@ -49,7 +49,7 @@ MAKERS = (
 SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
-@rule(label="G for l + 1", paper=PPOPP)
+@rule(Screma, label="G for l + 1", paper=PPOPP)
 def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a work-group that runs the map's body.
 
@@ -74,8 +74,8 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     if context.level == THREAD:
         return Declined("groups hold no groups")
