@@ -21,7 +21,7 @@ from minifut.frontend.check.inference.state import (
     parametric,
 )
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import Mismatch, error, quote
+from minifut.frontend.check.messages import Mismatch, error, quote, refuse_again
 from minifut.frontend.check.mismatches import (
     BRANCHES,
     EXPECTED,
@@ -135,15 +135,8 @@ def _record(state: Inference, node: syntax.RecordExp) -> Type:
     fields: dict[str, Type] = {}
     seen: dict[str, Location] = {}
     for field in node.fields:
-        if field.name in fields:
-            before = seen[field.name]
-            raise error(
-                field.location,
-                f"Field {quote(field.name)} previously defined at "
-                f"{before.line}:{before.column}.",
-                "duplicate-definition",
-            )
-        seen[field.name] = field.location
+        what = f"Field {quote(field.name)} previously defined at"
+        refuse_again(seen, field.name, field.location, what)
         fields[field.name] = infer(state, field.value)
     return types.record(fields)
 
