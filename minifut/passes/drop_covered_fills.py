@@ -28,14 +28,7 @@ from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.scope import scope_of
-from minifut.ir.sizes import (
-    ONE,
-    ZERO,
-    Quotient,
-    Size,
-    as_size,
-    maximum,
-)
+from minifut.ir.sizes import ONE, ZERO, Quotient, Size, as_size, maximum
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext

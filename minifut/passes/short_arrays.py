@@ -21,11 +21,7 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Stm
 from minifut.ir.scope import array_type
 from minifut.ir.types import ArrayType
-from minifut.passes.unroll_nests import (
-    MOST,
-    elements_in,
-    use_of_elements,
-)
+from minifut.passes.unroll_nests import MOST, elements_in, use_of_elements
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 

@@ -20,11 +20,7 @@ from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.split_block import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.operators import (
     Fold,

@@ -13,12 +13,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    WIDTHS,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, WIDTHS, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.extremes import (
     LaneExtremes,
     PointExtreme,

@@ -15,11 +15,7 @@ from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     away_from_ends,

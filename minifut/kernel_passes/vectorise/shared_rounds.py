@@ -38,11 +38,7 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
-from minifut.kernel_passes.position_ranges import (
-    QUOTIENTS,
-    RESIDUES,
-    extreme,
-)
+from minifut.kernel_passes.position_ranges import QUOTIENTS, RESIDUES, extreme
 from minifut.kernel_passes.vectorise.context import LoopContext
 from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value

@@ -21,11 +21,7 @@ from minifut.kernel_passes.vectorise.accesses import (
     reversed_lanes,
 )
 from minifut.kernel_passes.vectorise.affine import affine
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    MASKS,
-    NotVectorisable,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, MASKS, NotVectorisable
 from minifut.rewrite.rule import Declined, rule
 
 if TYPE_CHECKING:

@@ -22,11 +22,7 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import partition
 from minifut.lowering.cpu.reduction import Reduction
-from minifut.lowering.cpu.vector_operators import (
-    PointUse,
-    ScannedPoint,
-    scalar_places,
-)
+from minifut.lowering.cpu.vector_operators import PointUse, ScannedPoint, scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators

@@ -13,14 +13,7 @@ from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import infer_type
 from minifut.frontend.check.messages import error, quote, refuse_again, source_text
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    Record,
-    Scheme,
-    Sum,
-    Type,
-    record,
-    tuple_type,
-)
+from minifut.frontend.types import Record, Scheme, Sum, Type, record, tuple_type
 from minifut.names import Name
 
 

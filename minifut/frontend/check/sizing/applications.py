@@ -23,11 +23,7 @@ from minifut.frontend.check.sizing.scopes import replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
-from minifut.frontend.check.witnesses import (
-    dimensions,
-    free_sizes,
-    produced_and_taken,
-)
+from minifut.frontend.check.witnesses import dimensions, free_sizes, produced_and_taken
 from minifut.frontend.sizes import LONGEST_RESULT, free_in_size, length
 from minifut.frontend.types import Type
 from minifut.names import Name

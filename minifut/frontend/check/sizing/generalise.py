@@ -8,11 +8,7 @@ from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.scopes import move_exts_inwards, replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
-from minifut.frontend.check.witnesses import (
-    free_sizes,
-    produced_and_taken,
-    witnessed,
-)
+from minifut.frontend.check.witnesses import free_sizes, produced_and_taken, witnessed
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import Type

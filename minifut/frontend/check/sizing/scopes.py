@@ -13,11 +13,7 @@ from minifut.errors import Location
 from minifut.frontend import types
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import same_size
-from minifut.frontend.check.witnesses import (
-    dimensions,
-    free_sizes,
-    produced_and_taken,
-)
+from minifut.frontend.check.witnesses import dimensions, free_sizes, produced_and_taken
 from minifut.frontend.sizes import free_in_size, map_size_parts, size_parts
 from minifut.frontend.types import Type
 from minifut.names import Name

@@ -26,9 +26,7 @@ from minifut.ir.soacs import Hist, HistOp
 from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.hist import hist_of
-from minifut.passes.differentiate.reverse.operators import (
-    identity,
-)
+from minifut.passes.differentiate.reverse.operators import identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.passes.sequentialise import loop_over_hist

@@ -16,10 +16,7 @@ from minifut.ir.traverse import rename, substitute
 from minifut.ir.types import F64, I64
 from minifut.passes.differentiate.activity import PASSIVE
 from minifut.passes.differentiate.context import without_checks
-from minifut.passes.differentiate.reverse.loop import (
-    pattern_of,
-    varying_parameters,
-)
+from minifut.passes.differentiate.reverse.loop import pattern_of, varying_parameters
 from minifut.passes.differentiate.reverse.overwriting import length_of
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite
