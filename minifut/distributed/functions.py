@@ -100,11 +100,7 @@ class Functions:
     # --- functions ---
 
     def _function(
-        self,
-        kind: str,
-        statements: Sequence[Stm],
-        needed: set[Name],
-        on_chunk: bool,
+        self, kind: str, statements: Sequence[Stm], needed: set[Name], on_chunk: bool
     ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
         bound = [p.name for s in statements for p in s.pattern]
         results = [name for name in bound if name in needed]

@@ -54,11 +54,7 @@ class PositionRange:
 
 
 def emit_ranges(
-    k: CodeBuilder,
-    where: PositionRange,
-    inner: kc.For,
-    outer: kc.For,
-    period: int = 1,
+    k: CodeBuilder, where: PositionRange, inner: kc.For, outer: kc.For, period: int = 1
 ) -> None:
     """The outer loop before and behind the range, then the inner one in it, of whose
     rounds each is `period` of the outer loop."""

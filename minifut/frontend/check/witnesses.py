@@ -17,9 +17,7 @@ from minifut.names import Name
 
 
 def dimensions(
-    type_: Type,
-    position: str = "immediate",
-    bound: frozenset[Name | int] = frozenset(),
+    type_: Type, position: str = "immediate", bound: frozenset[Name | int] = frozenset()
 ) -> Iterator[tuple[types.Size, str, frozenset[Name | int]]]:
     """All sizes in a type, left to right, with position and the names bound there."""
     match type_:

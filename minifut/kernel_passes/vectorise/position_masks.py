@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def compared_positions(
-    lanes: ExpressionVectoriser,
-    symbol: str,
-    left: kc.Expression,
-    right: kc.Expression,
+    lanes: ExpressionVectoriser, symbol: str, left: kc.Expression, right: kc.Expression
 ) -> kc.Expression | None:
     """The mask of a comparison if one side counts lanes and the other is shared."""
     if left.type.scalar != I64:

@@ -190,11 +190,7 @@ class SharedOperands:
     """An array in local memory per operand, with `count` elements: a host size."""
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        types: Sequence[ScalarType],
-        count: Size,
-        base: str,
+        self, k: KernelBuilder, types: Sequence[ScalarType], count: Size, base: str
     ) -> None:
         self.k = k
         self.memories = [k.local_memory(t, count, base) for t in types]

@@ -87,9 +87,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-def split_perfect(
-    body: Body,
-) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | None:
+def split_perfect(body: Body) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | None:
     """The cheap statements, the SOAC behind them, and for each of its results the
     position among the body's results; None if the body is no perfect nest."""
     *before, last = body.statements or (None,)

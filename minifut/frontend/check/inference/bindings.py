@@ -57,9 +57,7 @@ def bind_parameters(
 
 
 def function_type(
-    parameters: tuple[syntax.Pattern, ...],
-    result: Type,
-    exts: tuple[Name, ...] = (),
+    parameters: tuple[syntax.Pattern, ...], result: Type, exts: tuple[Name, ...] = ()
 ) -> Type:
     """The type of a function with these (checked) parameters."""
     for parameter in reversed(parameters):

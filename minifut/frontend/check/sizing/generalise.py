@@ -59,10 +59,7 @@ def normalised(
 
 
 def recursive_scheme(
-    state: Sizing,
-    names: tuple[tuple[Name, str], ...],
-    own: Type,
-    loose: set[int],
+    state: Sizing, names: tuple[tuple[Name, str], ...], own: Type, loose: set[int]
 ) -> types.Scheme:
     """The type of a function inside its own body: sizes are its parameters, types are
     fixed; sizes not yet known are new at each call."""
