@@ -68,18 +68,20 @@ def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
     k.bind(stm.pattern[0].name, array)
 
 
+def counted(k: KernelBuilder, exp: core.Iota, at: kc.Expression) -> kc.Expression:
+    """The number at a place of an iota."""
+    type_ = kc.VectorType(exp.element)
+    multiply, add = operator("mul", exp.element), operator("add", exp.element)
+    step = kc.Operation(multiply, (kc.Cast(at, type_), k.scalar(exp.stride)), type_)
+    return kc.Operation(add, (k.scalar(exp.start), step), type_)
+
+
 def _iota(k: KernelBuilder, stm: Stm, exp: core.Iota) -> None:
     made = k.fresh(stm.pattern[0])
-    type_ = kc.VectorType(exp.element)
-    start, stride = k.scalar(exp.start), k.scalar(exp.stride)
-    multiply, add = operator("mul", exp.element), operator("add", exp.element)
-
-    def visit(at: tuple[Size, ...]) -> None:
-        number = kc.Cast(k.size_value(at[0]), type_)
-        step = kc.Operation(multiply, (number, stride), type_)
-        k.write(made, at, kc.Operation(add, (start, step), type_))
-
-    k.each(made.shape, visit)
+    k.each(
+        made.shape,
+        lambda at: k.write(made, at, counted(k, exp, k.size_value(at[0]))),
+    )
     k.bind(stm.pattern[0].name, made)
 
 
@@ -125,14 +127,9 @@ def _same_shape(array: Array, shape: tuple[Size, ...]) -> bool:
 
 
 def _concat(k: KernelBuilder, stm: Stm, exp: core.Concat) -> None:
-    made, start = k.fresh(stm.pattern[0]), ZERO
-    for name in exp.arrays:
-        array = k.array(name)
-        part = array.shape[exp.dimension]
-        entries = [(ZERO, size, Size.constant(1)) for size in array.shape]
-        entries[exp.dimension] = (start, part, Size.constant(1))
-        k.copy(made.slice(tuple(entries)), array)
-        start = start + part
+    made = k.fresh(stm.pattern[0])
+    for part, array in made.joined(exp.dimension, map(k.array, exp.arrays)):
+        k.copy(part, array)
     k.bind(stm.pattern[0].name, made)
 
 
