@@ -65,23 +65,18 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
         }
         return b
     after:
-        let whole: i64 = size(2 * h)
-        let covered: bool = eq_i64(n, whole)
-        let c: [n]f32 = if covered then {
-          let d: [n]f32 = scratch(f32, [n])
-          return d
-        } else {
-          let e: [n]f32 = replicate([n], 0.0f32)
-          return e
-        }
-        let b: [n]f32 = segmap grid (i < h) -> (f32) {
-          let even: i64 = mul_i64(i, 2i64)
-          let odd: i64 = add_i64(even, 1i64)
-          let x: f32 = xs[i]
-          let y: f32 = ys[i]
-          return writes c [n] with ((even) = x, (odd) = y)
-        }
-        return b
+        like before, with
+        let a: [n]f32 = replicate([n], 0.0f32)
+        => let whole: i64 = size(2 * h)
+        => let covered: bool = eq_i64(n, whole)
+        => let c: [n]f32 = if covered then {
+        =>   let d: [n]f32 = scratch(f32, [n])
+        =>   return d
+        => } else {
+        =>   let e: [n]f32 = replicate([n], 0.0f32)
+        =>   return e
+        => }
+        writes a => writes c
     declines: positions are not known to be all of the array
         like before, with
         (odd) = y => (even) = y

@@ -79,8 +79,7 @@ def counted(k: KernelBuilder, exp: core.Iota, at: kc.Expression) -> kc.Expressio
 def _iota(k: KernelBuilder, stm: Stm, exp: core.Iota) -> None:
     made = k.fresh(stm.pattern[0])
     k.each(
-        made.shape,
-        lambda at: k.write(made, at, counted(k, exp, k.size_value(at[0]))),
+        made.shape, lambda at: k.write(made, at, counted(k, exp, k.size_value(at[0])))
     )
     k.bind(stm.pattern[0].name, made)
 

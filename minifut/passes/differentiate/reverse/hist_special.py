@@ -44,10 +44,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           bins([4], (replicated), (0.0f64), add_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), add_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)

@@ -45,9 +45,7 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           reduce commutative(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
     after:
-        let reduced: f64 = redomap(n, (xs),
-          reduce commutative(add_f64, (0.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before, then
         let xs_adj: [n]f64 = replicate([n], reduced_seed)
         return reduced, xs_adj
     """
@@ -83,13 +81,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           }, (0.0f64)),
           \(x: f64) -> (f64) {x})
     after:
-        let reduced: f64 = redomap(n, (xs),
-          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            let mul: f64 = mul_f64(xs_1, xs_2)
-            return add_f64(add, mul)
-          }, (0.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before, then
         let x_1: [n]f64 = scanomap(n, (xs),
           scan(\(xs_3: f64, xs_4: f64) -> (f64) {
             let add_2: f64 = add_f64(xs_3, xs_4)

@@ -119,9 +119,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
             x_1: f64) -> (i64, f64) {x, x_1})
     after:
-        let ys_1: [4]f64 = manifest((0), ys)
-        let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
-            x_1: f64) -> (i64, f64) {x, x_1})
+        like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)
