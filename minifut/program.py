@@ -367,11 +367,7 @@ class Program:
 
     @ending_here
     def profile(
-        self,
-        /,
-        *arguments: Any,
-        entry: str | EntryPoint | None = None,
-        **named: Any,
+        self, /, *arguments: Any, entry: str | EntryPoint | None = None, **named: Any
     ) -> Profile:
         """Where the time of a call goes, kernel by kernel; print it, or see its lines.
         Without `entry`, it is `main` or the only one that is called. Raises

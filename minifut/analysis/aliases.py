@@ -17,25 +17,9 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
+from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import (
-    Apply,
-    Atom,
-    Body,
-    Copy,
-    Function,
-    If,
-    Index,
-    Loop,
-    Match,
-    Opaque,
-    Param,
-    Rearrange,
-    Reshape,
-    Stm,
-    Trace,
-    Update,
-)
+from minifut.ir.core import Atom, Body, Function, Param, Stm
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
 from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter, Screma
@@ -108,22 +92,24 @@ class _Forward:
     def statement(self, statement: Stm, place: object) -> None:
         exp, pattern = statement.exp, statement.pattern
         match exp:
-            case Copy(atom) | Trace(_, atom) | Opaque(atom):
+            case core.Copy(atom) | core.Trace(_, atom) | core.Opaque(atom):
                 self.alias(pattern[0], (atom,))
-            case Index(array, _) | Rearrange(_, array) | Reshape(_, array):
+            case (
+                core.Index(array, _) | core.Rearrange(_, array) | core.Reshape(_, array)
+            ):
                 self.alias(pattern[0], (array,))
-            case If() | Match():
+            case core.If() | core.Match():
                 self.branches(pattern, exp.branches, place)
-            case Loop():
+            case core.Loop():
                 self.loop(pattern, exp, place)
-            case Apply(_, arguments):
+            case core.Apply(_, arguments):
                 for bound in pattern:
                     self.fresh(bound, place)
                     if isinstance(bound.type, ArrayType):
                         others = [self.found.of(atom) for atom in arguments]
                         own = self.found.roots[bound.name]
                         self.found.roots[bound.name] = own.union(*others)
-            case Update(array, _, _):
+            case core.Update(array, _, _):
                 self.updated(pattern[0], array, place)
             case Scatter(_, _, destinations, _):
                 for bound, destination in zip(pattern, destinations, strict=True):
@@ -175,7 +161,7 @@ class _Forward:
         for position, bound in enumerate(pattern):
             self.alias(bound, [body.result[position] for body in bodies])
 
-    def loop(self, pattern: tuple[Param, ...], exp: Loop, place: object) -> None:
+    def loop(self, pattern: tuple[Param, ...], exp: core.Loop, place: object) -> None:
         self.found.place[exp] = place
         for parameter in exp.parameters:
             self.fresh(parameter, exp)
@@ -214,7 +200,7 @@ class _Forward:
             self.found.roots[result_of[name].name] = frozenset(lives)
 
     def disown(
-        self, names: list[Name], following: dict[Name, Roots], exp: Loop
+        self, names: list[Name], following: dict[Name, Roots], exp: core.Loop
     ) -> None:
         """Parameters that may come from outside, or share memory, are not writable."""
         home = self.found.home

@@ -23,17 +23,8 @@ from collections.abc import Mapping
 
 from minifut.analysis.aliases import NONE, Roots
 from minifut.analysis.work import size_of
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    DimSlice,
-    Index,
-    Rearrange,
-    Reshape,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.kernels import CollectiveCopy, SegMap, WriteReturns
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
@@ -50,7 +41,7 @@ def destinations(
     """The updates of whose slices results of kernels may be written, by the results,
     among the statements of a body of a function whose names have these `roots` (see
     `aliases`) and `definitions`."""
-    if not any(isinstance(s.exp, Update) for s in statements):
+    if not any(isinstance(s.exp, core.Update) for s in statements):
         return {}
     found: dict[Name, Stm] = {}
     free = [free_names(statement) for statement in statements]
@@ -59,7 +50,7 @@ def destinations(
     made = {p.name: at for at, s in enumerate(statements) for p in s.pattern}
     for last, statement in enumerate(statements):
         exp = statement.exp
-        if not isinstance(exp, Update) or not isinstance(exp.value, Name):
+        if not isinstance(exp, core.Update) or not isinstance(exp.value, Name):
             continue
         first = made.get(exp.value)
         if first is None or uses[exp.value] != 1:
@@ -93,7 +84,7 @@ def destinations(
 
 def _reads_other_rows(
     statement: Stm,
-    update: Update,
+    update: core.Update,
     roots: Mapping[Name, Roots],
     definitions: Mapping[Name, Stm],
 ) -> bool:
@@ -113,33 +104,38 @@ def _reads_other_rows(
         own_names(node, used)
         if used.isdisjoint(shared):
             continue
-        if not isinstance(node, Index | CollectiveCopy) or node.array != update.array:
+        if (
+            not isinstance(node, core.Index | CollectiveCopy)
+            or node.array != update.array
+        ):
             return False
         if _is_row(node.slice, update, definitions):
             return False
     return True
 
 
-def _is_other_row(name: Name, update: Update, definitions: Mapping[Name, Stm]) -> bool:
+def _is_other_row(
+    name: Name, update: core.Update, definitions: Mapping[Name, Stm]
+) -> bool:
     """Whether a name is a view within a row of the updated array that the update does
     not write."""
     statement = definitions.get(name)
     match statement and statement.exp:
-        case Index(array, entries) if array == update.array:
+        case core.Index(array, entries) if array == update.array:
             return not _is_row(entries, update, definitions)
-        case Index(array, _) | Reshape(_, array) | Rearrange(_, array):
+        case core.Index(array, _) | core.Reshape(_, array) | core.Rearrange(_, array):
             return _is_other_row(array, update, definitions)
     return False
 
 
 def _is_row(
-    entries: tuple[Atom | DimSlice, ...],
-    update: Update,
+    entries: tuple[Atom | core.DimSlice, ...],
+    update: core.Update,
     definitions: Mapping[Name, Stm],
 ) -> bool:
     """Whether a slice may be of the row of the array that the update writes."""
     read, written = entries[0], update.slice[0]
-    if isinstance(read, DimSlice) or isinstance(written, DimSlice):
+    if isinstance(read, core.DimSlice) or isinstance(written, core.DimSlice):
         return True
     gap = _size(read, definitions) - _size(written, definitions)
     return gap.as_constant in (None, 0)
@@ -154,14 +150,14 @@ def _size(atom: Atom, definitions: Mapping[Name, Stm]) -> Size:
 
 def _is_beside(
     other: Stm,
-    update: Update,
+    update: core.Update,
     definitions: Mapping[Name, Stm],
     made: dict[Name, int],
     producer: int,
 ) -> bool:
     """Whether a statement updates another slice by a result of the same producer."""
     exp = other.exp
-    if not isinstance(exp, Update) or not isinstance(exp.value, Name):
+    if not isinstance(exp, core.Update) or not isinstance(exp.value, Name):
         return False
     if made.get(exp.value) != producer:
         return False
@@ -173,10 +169,12 @@ def _is_beside(
     return any(gap is not None and gap >= 0 for gap in gaps)
 
 
-def _rows(update: Update, definitions: Mapping[Name, Stm]) -> tuple[Size, Size] | None:
+def _rows(
+    update: core.Update, definitions: Mapping[Name, Stm]
+) -> tuple[Size, Size] | None:
     """The first row of an update, and how many there are, one after the other."""
     match update.slice[0]:
-        case DimSlice(start, length, Constant(1)):
+        case core.DimSlice(start, length, Constant(1)):
             return _size(start, definitions), length
     return None
 
@@ -191,9 +189,9 @@ def _versions(
         family.add(array)
         statement = statements[made[array]]
         match statement.exp:
-            case Scratch():
+            case core.Scratch():
                 return family
-            case Update(earlier, _, _):
+            case core.Update(earlier, _, _):
                 array = earlier
             case SegMap(body=body):
                 position = [p.name for p in statement.pattern].index(array)

@@ -25,20 +25,9 @@ from dataclasses import field
 
 from minifut.analysis.aliases import NONE, Aliases, Roots, find_aliases
 from minifut.analysis.own_elements import over_inputs
+from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import (
-    Apply,
-    Atom,
-    Body,
-    Case,
-    Function,
-    If,
-    Loop,
-    Match,
-    Program,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Atom, Body, Function, Program, Stm
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
 from minifut.ir.node import mutable
 from minifut.ir.search import nodes_of
@@ -50,13 +39,13 @@ from minifut.names import Name
 def may_overwrite(statement: Stm) -> list[Name]:
     """The arrays that a statement could overwrite."""
     match statement.exp:
-        case Update(array, _, _):
+        case core.Update(array, _, _):
             return [array]
         case Scatter(_, _, destinations, _):
             return [destination.array for destination in destinations]
         case Hist(_, _, operators, _):
             return [array for op in operators for array in op.destinations]
-        case Loop(_, initial, _, _):
+        case core.Loop(_, initial, _, _):
             return [atom for atom in initial if isinstance(atom, Name)]
     return []
 
@@ -83,7 +72,7 @@ class InPlace:
 
 def called_functions(program: Program) -> set[Name]:
     """The functions that something in the program calls."""
-    return {node.function for node in nodes_of(Apply, program)}
+    return {node.function for node in nodes_of(core.Apply, program)}
 
 
 def in_place_updates(function: Function, called: Collection[Name] = ()) -> InPlace:
@@ -150,10 +139,10 @@ class _Sweep:
     def statement(self, statement: Stm, place: object) -> None:
         exp = statement.exp
         match exp:
-            case If() | Match():
+            case core.If() | core.Match():
                 self.branches(exp, place)
                 return
-            case Loop():
+            case core.Loop():
                 if "map" in statement.attributes:
                     read = self.last_uses(free_names(exp), place)
                     if read:
@@ -163,7 +152,7 @@ class _Sweep:
                 self.bulk(statement, place)
                 self.need_all(function.body.result)
                 self.statements(function.body.statements, place)
-            case Update(array, _, value):
+            case core.Update(array, _, value):
                 overlap = self.aliases.of(value) & self.aliases.of(array)
                 self.replace(statement.pattern[0].name, array, overlap, place)
                 self.block(statement.pattern[0].name, exp, overlap, place)
@@ -173,12 +162,12 @@ class _Sweep:
                 self.inner(exp)
         self.need_all(free_names(exp))
 
-    def branches(self, exp: If | Match, place: object) -> None:
+    def branches(self, exp: core.If | core.Match, place: object) -> None:
         """Each branch on its own, with the same names needed after it."""
         after = set(self.needed)
         before = set(after)
         for inner in children(exp):
-            body = inner.body if isinstance(inner, Case) else inner
+            body = inner.body if isinstance(inner, core.Case) else inner
             self.reset(after)
             self.need_all(body.result)
             self.statements(body.statements, place)
@@ -188,7 +177,7 @@ class _Sweep:
         own_names(exp, own)
         self.need_all(own)
 
-    def loop(self, exp: Loop) -> None:
+    def loop(self, exp: core.Loop) -> None:
         """The body is an activation of its own, which binds its parameters."""
         after = set(self.needed)
         self.need_all(free_names(exp.body) - {p.name for p in exp.parameters})
@@ -199,7 +188,7 @@ class _Sweep:
         self.copies(exp)
         self.reset(after)
 
-    def copies(self, exp: Loop) -> None:
+    def copies(self, exp: core.Loop) -> None:
         """Which written parameters start from something that is still needed."""
         links = self.aliases.links[exp]
         written: set[Name] = set()
@@ -255,7 +244,9 @@ class _Sweep:
         shared = [(n, self.aliases.of(n)) for n in self.needed]
         return {n for n, own in shared if own & roots and result not in own}
 
-    def block(self, result: Name, exp: Update, overlap: Roots, place: object) -> None:
+    def block(
+        self, result: Name, exp: core.Update, overlap: Roots, place: object
+    ) -> None:
         """Record what keeps an update of an array that itself is not needed any more
         from being in place."""
         roots = self.aliases.of(exp.array)

@@ -23,9 +23,7 @@ SERIALISING = (
 )
 
 
-def is_simple(
-    operation: kernels.SegMap | kernels.SegRed | kernels.SegScan,
-) -> bool:
+def is_simple(operation: kernels.SegMap | kernels.SegRed | kernels.SegScan) -> bool:
     """Whether points may be vectorised: they only compute scalars, each writes elements
     of its own, and none can fail."""
     return all(

@@ -17,18 +17,9 @@ from dataclasses import dataclass
 
 from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.locality import check_elementwise
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    DimSlice,
-    If,
-    Index,
-    ScalarOp,
-    Scratch,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Stm
 from minifut.ir.soacs import Scatter, Screma
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
@@ -61,7 +52,7 @@ def find_filters(statements: Sequence[Stm], chunked: ChunkedSizes) -> list[Filte
     cuts: dict[int, list[Stm]] = {}
     for statement in statements:
         exp = statement.exp
-        if isinstance(exp, Index) and isinstance(exp.slice[0], DimSlice):
+        if isinstance(exp, core.Index) and isinstance(exp.slice[0], core.DimSlice):
             scatter = defined.get(exp.array)
             if scatter is not None and isinstance(scatter.exp, Scatter):
                 cuts.setdefault(id(scatter), []).append(statement)
@@ -77,11 +68,11 @@ def _filter(
     cuts: Sequence[Stm], defined: CoreDefinitions, chunked: ChunkedSizes
 ) -> Filter | None:
     """The filter whose results these are; None if it is something else."""
-    first: Index = cuts[0].exp  # type: ignore[assignment]
+    first: core.Index = cuts[0].exp  # type: ignore[assignment]
     scatter = defined[first.array]
     exp: Scatter = scatter.exp  # type: ignore[assignment]
     at = first.slice[0]
-    assert isinstance(at, DimSlice)
+    assert isinstance(at, core.DimSlice)
     count = at.length.as_name
     if count is None or count not in defined or chunked.factors(exp.width) is None:
         return None
@@ -94,14 +85,14 @@ def _filter(
     return Filter(scan, offsets, defined[count], scatter, tuple(cuts))
 
 
-def _from_zero(cut: object, at: DimSlice) -> bool:
-    first = cut.slice[0] if isinstance(cut, Index) else None
+def _from_zero(cut: object, at: core.DimSlice) -> bool:
+    first = cut.slice[0] if isinstance(cut, core.Index) else None
     return is_whole(first, at.length)
 
 
 def _offsets_of_count(count: Stm) -> Name | None:
     """The array that the count is the last element of, 0 if there is none."""
-    if not isinstance(count.exp, If) or len(count.pattern) != 1:
+    if not isinstance(count.exp, core.If) or len(count.pattern) != 1:
         return None
     for empty, full in (
         (count.exp.then, count.exp.otherwise),
@@ -110,7 +101,10 @@ def _offsets_of_count(count: Stm) -> Name | None:
         if empty.result != (i64(0),) or not full.statements:
             continue
         last = full.statements[-1]
-        if not isinstance(last.exp, Index) or last.pattern[0].name != full.result[0]:
+        if (
+            not isinstance(last.exp, core.Index)
+            or last.pattern[0].name != full.result[0]
+        ):
             continue
         return last.exp.array
     return None
@@ -119,7 +113,7 @@ def _offsets_of_count(count: Stm) -> Name | None:
 def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: CoreDefinitions) -> bool:
     """Whether every kept element is written to its prefix sum, less one."""
     if any(
-        d.rank != 1 or not isinstance(defined[d.array].exp, Scratch)
+        d.rank != 1 or not isinstance(defined[d.array].exp, core.Scratch)
         for d in exp.destinations
         if d.array in defined
     ):
@@ -142,14 +136,14 @@ def _compacts(exp: Scatter, scan: Stm, offsets: Name, defined: CoreDefinitions) 
 def _position(index: Atom, local: CoreDefinitions) -> tuple[Name, Name] | None:
     """(flag, offset) where the index is `if flag then offset - 1 else -1`."""
     made = local.get(index) if isinstance(index, Name) else None
-    if made is None or not isinstance(made.exp, If):
+    if made is None or not isinstance(made.exp, core.If):
         return None
     then, otherwise = made.exp.then, made.exp.otherwise
     if otherwise.result != (Constant(-1, i64(0).type),) or not then.statements:
         return None
     step = then.statements[-1]
     condition, exp = made.exp.condition, step.exp
-    if not isinstance(exp, ScalarOp) or str(exp.operator) != "sub_i64":
+    if not isinstance(exp, core.ScalarOp) or str(exp.operator) != "sub_i64":
         return None
     offset, one = exp.operands
     right = one == i64(1) and isinstance(offset, Name) and isinstance(condition, Name)
@@ -170,7 +164,7 @@ def _counts(scan: Stm, flag: Name | None, offset: Name) -> bool:
     operator = exp.scans[at].operator.body
     adds = (
         len(operator.statements) == 1
-        and isinstance(operator.statements[0].exp, ScalarOp)
+        and isinstance(operator.statements[0].exp, core.ScalarOp)
         and str(operator.statements[0].exp.operator) == "add_i64"
     )
     result = exp.function.body.result
@@ -180,7 +174,7 @@ def _counts(scan: Stm, flag: Name | None, offset: Name) -> bool:
             converted = statement.exp
             return (
                 adds
-                and isinstance(converted, ScalarOp)
+                and isinstance(converted, core.ScalarOp)
                 and str(converted.operator) == "convert_bool_i64"
                 and converted.operands == (truth,)
             )
@@ -210,7 +204,7 @@ def on_chunk(
     empty = build.op("eq", whole, i64(0))
     inner = build.nested()
     last = inner.index(fresh[found.offsets], inner.sub(whole, i64(1)))
-    count = build.let(If(empty, Body((), (i64(0),)), inner.finish(last)), "count")
+    count = build.let(core.If(empty, Body((), (i64(0),)), inner.finish(last)), "count")
     scatter = build.copy(substitute(found.scatter, fresh))
     build.append(scatter)
     places = {

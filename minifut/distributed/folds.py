@@ -28,11 +28,11 @@ from minifut.distributed.locality import check_elementwise, is_local
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Copy, Lambda, Param, Replicate, Stm
 from minifut.ir.node import divided, replace
-from minifut.ir.scope import add_parameters, fresh_copy, scope_of
+from minifut.ir.scope import add_parameters, fresh_copy
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Reduce, Scan, Screma
-from minifut.ir.traverse import bound_names, free_names, rename, size_names
-from minifut.ir.types import AccType, array_of, row_type
+from minifut.ir.traverse import bound_names, free_names, size_names
+from minifut.ir.types import AccType, array_of
 from minifut.names import Name, NameSource
 
 
@@ -148,32 +148,17 @@ def lifted(
     """Emit the operator, mapped over dimensions of these widths."""
     if not widths:
         count = len(operator.parameters) // 2
-        given = dict(
-            zip(
-                (p.name for p in operator.parameters),
-                (*left[:count], *right[:count]),
-                strict=True,
-            )
-        )
-        fresh = rename(operator.body, build.names, given)
-        for statement in fresh.statements:
-            _enter(build, statement)
-        return fresh.result
+        names = (parameter.name for parameter in operator.parameters)
+        both = (*left[:count], *right[:count])
+        return build.inline(operator.body, dict(zip(names, both, strict=True)))
     arrays = tuple(atom for atom in (*left, *right) if isinstance(atom, Name))
-    rows = [row_type(type_) for type_ in build.types(arrays)]
     half = len(left)
-    function = build.function(
-        rows,
+    return build.map(
+        arrays,
         lambda inner, *elements: lifted(
             inner, operator, widths[1:], elements[:half], elements[half:]
         ),
     )
-    return build.map(arrays, function)
-
-
-def _enter(build: Builder, statement: Stm) -> None:
-    build.scope.update(scope_of(statement))
-    build.append(statement)
 
 
 def _mapped_folds(

@@ -17,18 +17,9 @@ from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.folds import Combination, lifted
 from minifut.distributed.phases import HostLoop, Phase, Prefix
 from minifut.distributed.plan import FromTheLeft, Once, OnChunks, PlanStep, Repeat, Tree
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Body,
-    Constant,
-    Copy,
-    ForLoop,
-    Function,
-    Iota,
-    Param,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Body, Constant, Function, Param, Stm
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.node import divided, replace
 from minifut.ir.scalars import convert
@@ -89,12 +80,12 @@ class Functions:
 
     def _repeat(self, loop: HostLoop) -> Repeat:
         form = loop.loop.form
-        index = str(form.index) if isinstance(form, ForLoop) else None
+        index = str(form.index) if isinstance(form, core.ForLoop) else None
         bound: str | int | None = None
-        if isinstance(form, ForLoop):
+        if isinstance(form, core.ForLoop):
             fixed = isinstance(form.bound, Constant)
             bound = int(form.bound.value) if fixed else str(form.bound)  # type: ignore[union-attr]
-        condition = None if isinstance(form, ForLoop) else str(form.condition)
+        condition = None if isinstance(form, core.ForLoop) else str(form.condition)
         return Repeat(
             tuple(str(p.name) for p in loop.loop.parameters),
             tuple(map(str, loop.initial)),
@@ -109,11 +100,7 @@ class Functions:
     # --- functions ---
 
     def _function(
-        self,
-        kind: str,
-        statements: Sequence[Stm],
-        needed: set[Name],
-        on_chunk: bool,
+        self, kind: str, statements: Sequence[Stm], needed: set[Name], on_chunk: bool
     ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:
         bound = [p.name for s in statements for p in s.pattern]
         results = [name for name in bound if name in needed]
@@ -154,7 +141,7 @@ class Functions:
         results = []
         for atom, parameter in zip(atoms, left, strict=True):
             if isinstance(atom, Constant) or atom in last:
-                results.append(build.let(Copy(atom), "combined", parameter.type))
+                results.append(build.let(core.Copy(atom), "combined", parameter.type))
             else:
                 results.append(atom)
         body = build.finish(*results)
@@ -223,7 +210,7 @@ class Functions:
         made: list[Stm] = []
         for statement in statements:
             exp = map_children(statement.exp, self._shift_inside)
-            if isinstance(exp, Iota) and self.chunked.factors(exp.length):
+            if isinstance(exp, core.Iota) and self.chunked.factors(exp.length):
                 build = Builder(self.names, self.chunked.scope, statement.location)
                 build.append(replace(statement, exp=self._shift(build, exp)))
                 made += build.statements
@@ -236,13 +223,15 @@ class Functions:
             return replace(node, statements=self._shifted(node.statements))
         return map_children(node, self._shift_inside)
 
-    def _shift(self, build: Builder, exp: Iota) -> Iota:
+    def _shift(self, build: Builder, exp: core.Iota) -> core.Iota:
         factors = self.chunked.factors(exp.length)
         assert factors is not None
         start = build.mul(self.chunk_start, build.size_atom(factors[1]))
         first: object = start
         if exp.element != I64:
-            first = build.let(ScalarOp(convert(I64, exp.element), (start,)), "start")
+            first = build.let(
+                core.ScalarOp(convert(I64, exp.element), (start,)), "start"
+            )
         assert isinstance(first, Name)
         moved = build.add(exp.start, build.mul(first, exp.stride))
         return replace(exp, start=moved)
@@ -288,7 +277,7 @@ def _needs(group: object, chunked: ChunkedSizes) -> set[Name]:
             inner = [_needs(part, chunked) for part in _groups(body)]
             form = loop.form
             needed = {*initial, *results}.union(*inner)
-            if isinstance(form, ForLoop) and isinstance(form.bound, Name):
+            if isinstance(form, core.ForLoop) and isinstance(form.bound, Name):
                 needed.add(form.bound)
             return needed
     raise TypeError(type(group).__name__)

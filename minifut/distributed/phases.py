@@ -37,7 +37,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, used_names
-from minifut.ir.types import I64, row_type
+from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 
 
@@ -252,9 +252,7 @@ class Scheduler:
         build = self._builder(found.scan)
         build.bind((Param(self.chunked.sizes[whole], build.type(count)),), Copy(count))
         partial = build.let(Copy(count), "kept")
-        add = build.function(
-            build.types((count, count)), lambda inner, a, b: inner.add(a, b)
-        )
+        add = build.function(build.types((count, count)), Builder.add)
         after = self._builder(found.scan)
         after.bind((Param(whole, build.type(count)),), Copy(partial))
         cut = len(found.cuts)
@@ -297,8 +295,6 @@ def _after(
     build: Builder, arrays: Sequence[Name], operator: Lambda, offsets: Sequence[Name]
 ) -> Sequence[Atom]:
     """The arrays with the offsets before each element."""
-    function = build.function(
-        [row_type(type_) for type_ in build.types(arrays)],
-        lambda inner, *elements: lifted(inner, operator, (), offsets, elements),
+    return build.map(
+        arrays, lambda inner, *elements: lifted(inner, operator, (), offsets, elements)
     )
-    return build.map(arrays, function)

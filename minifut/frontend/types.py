@@ -280,15 +280,17 @@ def substitute(type_: Type, mapping: Mapping[Name, Type | Size]) -> Type:
     return map_type(type_, on_type, lambda size: substitute_size(size, sizes))
 
 
-def strip_unique(type_: Type) -> Type:
-    """The same type without `*` marks."""
+def strip_unique(type_: Type, functions: bool = True) -> Type:
+    """The same type without `*` marks; those in functions may stay."""
 
     def on_type(term: Type) -> Type | None:
         match term:
             case Array(size, element, True):
-                return Array(size, strip_unique(element))
+                return Array(size, strip_unique(element, functions))
             case Named(name, arguments, lifted, True):
                 return Named(name, arguments, lifted)
+            case Arrow() if not functions:
+                return term
             case _:
                 return None
 

@@ -14,7 +14,7 @@ the builder's current location and attributes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from typing import TypeVar
@@ -24,9 +24,9 @@ from minifut.ir import core, soacs
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.scalars import convert, operator
-from minifut.ir.scope import Scope, add_parameters, fresh_copy, type_of_atom
+from minifut.ir.scope import Scope, add_parameters, fresh_copy, scope_of, type_of_atom
 from minifut.ir.sizes import Size, as_size
-from minifut.ir.traverse import atom_size
+from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import (
     BOOL,
     I64,
@@ -175,6 +175,15 @@ class Builder:
         self.extend(body.statements)
         return body.result
 
+    def inline(
+        self, body: Body, free: Mapping[Name, Atom] | None = None
+    ) -> tuple[Atom, ...]:
+        """Emit a copy of a body, with these atoms for free names; its results."""
+        made = rename(body, self.names, free)
+        self.scope.update(scope_of(made))
+        self.extend(made.statements)
+        return made.result
+
     # --- types ---
 
     def type(self, atom: Atom) -> Type:
@@ -283,12 +292,18 @@ class Builder:
         return self.let(core.Rearrange(tuple(permutation), array), array.base)
 
     def map(
-        self, arrays: Sequence[Name], function: Lambda, bases: Sequence[str] = ()
+        self,
+        arrays: Sequence[Name],
+        function: Lambda | Callable[..., Atom | Sequence[Atom]],
+        bases: Sequence[str] = (),
+        row: str = "x",
     ) -> tuple[Name, ...]:
-        """A map over at least one array, and maybe accumulators."""
-        width = next(
-            shape_of(type_)[0] for type_ in self.types(arrays) if shape_of(type_)
-        )
+        """A map over at least one array, and maybe accumulators, of a lambda, or of a
+        function that emits what is made of rows (called `row`): see `function`."""
+        types = self.types(arrays)
+        width = next(shape_of(type_)[0] for type_ in types if shape_of(type_))
+        if not isinstance(function, Lambda):
+            function = self.function(map(row_type, types), function, row)
         return self.let_many(soacs.map_(width, tuple(arrays), function), bases)
 
     # --- accumulators ---
@@ -302,13 +317,19 @@ class Builder:
         """Lend arrays as accumulators: `make(inner, *accumulators)` emits into `inner`
         and gives them back first, then other results. The updated arrays, then those.
         """
+        return self.let_many(self.lending(inputs, make), bases)
+
+    def lending(
+        self, inputs: Sequence[AccInput], make: Callable[..., Sequence[Atom]]
+    ) -> WithAcc:
+        """The same as an expression."""
         accumulators = [self.accumulator(item) for item in inputs]
         add_parameters(self.scope, accumulators)
         inner = self.nested()
         result = tuple(make(inner, *[parameter.name for parameter in accumulators]))
         body = inner.finish(*result)
         function = Lambda(tuple(accumulators), body, self.types(result))
-        return self.let_many(WithAcc(tuple(inputs), function), bases)
+        return WithAcc(tuple(inputs), function)
 
     def accumulator(self, item: AccInput) -> Param:
         """A fresh parameter for one input of a `WithAcc`."""

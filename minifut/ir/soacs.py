@@ -85,20 +85,14 @@ def map_(width: Size, arrays: tuple[Name, ...], function: Lambda) -> Screma:
 
 
 def redomap(
-    width: Size,
-    arrays: tuple[Name, ...],
-    reduces: tuple[Reduce, ...],
-    function: Lambda,
+    width: Size, arrays: tuple[Name, ...], reduces: tuple[Reduce, ...], function: Lambda
 ) -> Screma:
     """A map whose first results are reduced, the others returned as arrays."""
     return Screma(width, arrays, (), reduces, function)
 
 
 def scanomap(
-    width: Size,
-    arrays: tuple[Name, ...],
-    scans: tuple[Scan, ...],
-    function: Lambda,
+    width: Size, arrays: tuple[Name, ...], scans: tuple[Scan, ...], function: Lambda
 ) -> Screma:
     """A map whose first results are scanned, the others returned as arrays."""
     return Screma(width, arrays, scans, (), function)

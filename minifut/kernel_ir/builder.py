@@ -83,6 +83,13 @@ class CodeBuilder:
         """`target = exp`."""
         self.emit(kc.Assign(target, kc.as_expression(exp, target.type)))
 
+    def assign_all(
+        self, targets: Sequence[kc.Variable], values: Iterable[kc.Operand]
+    ) -> None:
+        """Assign one by one; the values must not mention the targets."""
+        for target, value in zip(targets, values, strict=True):
+            self.assign(target, value)
+
     def named(self, exp: kc.Expression, base: str = "t") -> kc.Expression:
         """The expression, or a variable that holds it unless it is trivial."""
         if isinstance(exp, kc.Variable | kc.Literal):

@@ -252,6 +252,11 @@ class Vector(Expression):
     type: VectorType
 
 
+MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""comparisons with the operands exchanged"""
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
 def infix(exp: Expression) -> tuple[str, Expression, Expression] | None:
     """The sign and the operands of an operation on two, one of C or the same one of the
     core; the name of an operator without a sign. `a + b` and `add_i64(a, b)` are +."""

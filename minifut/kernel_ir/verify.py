@@ -27,10 +27,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
 from minifut.kernel_ir.program import KernelProgram
 from minifut.kernel_ir.uniform import divergent_barrier
-from minifut.kernel_ir.verify_expressions import (
-    Expressions,
-    element_fits,
-)
+from minifut.kernel_ir.verify_expressions import Expressions, element_fits
 from minifut.names import Name
 
 MEETINGS = (kc.Barrier, kc.UniformExit, kc.Shuffle)

@@ -39,8 +39,8 @@ FEWEST = 16
 FailurePath = tuple[tuple[kc.Expression, bool], ...]
 
 
-@rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
-def check_ranges_first(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
+def check_ranges_first(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Test before a loop that none of its points fails a check.
 
     before:
@@ -68,23 +68,13 @@ def check_ranges_first(loop: kc.Statement, context: CodeContext) -> KernelOutcom
                 ys[i] = y;
             }
         } else {
-            for (long i = at; i < end; i++) {
-                float y = 0.0f;
-                if (i >= w) {
-                    if (RARELY((!((i + 1L) < n)))) {
-                        minifut_fail0(failure, 0);
-                        return;
-                    }
-                    y = xs[i + 1L];
-                }
-                ys[i] = y;
-            }
+            as before
         }
     declines: a check does not depend on the position alone
         like before, with
         i + 1 < n => xs[i] < 1.0f
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     if not contains(loop.body, kc.Fail) or has_loops(loop.body):
         return None
@@ -103,8 +93,8 @@ def check_ranges_first(loop: kc.Statement, context: CodeContext) -> KernelOutcom
     return (kc.Branch(holds, kc.Block((fast,)), kc.Block((loop,))),)
 
 
-@rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
-def test_range_at_once(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
+def test_range_at_once(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Test that a condition holds at all points of a range in place of each point; of
     each point only if it may fail.
 
@@ -131,17 +121,14 @@ def test_range_at_once(loop: kc.Statement, context: CodeContext) -> KernelOutcom
         if ((!((((((s & (s - 1L)) == 0L) & (s > 0L)) & (s <= 281474976710656L)) &&
         (at >= min(end, (long)(0L)))) && (max(at, (long)(n & (0L - (s + s)))) >= end))))
         {
-            for (long i = at; i < end; i++) {
-                bool below = ((ulong)(i ^ s)) < ((ulong)n);
-                fine = fine & ((int)below);
-            }
+            as before
         }
     declines: the condition does not depend on the position alone
         like before, with
         long n, long s => const float *xs, long s
         (ulong)(i ^ s) < (ulong)n => xs[i] < 0.0f
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     *definitions, last = loop.body.statements
     condition = tested_condition(last)

@@ -40,9 +40,9 @@ def convert_in_scalar_loops(k: KernelEditor) -> None:
     rewrite_scalar_loops(k, convert_data_dependent_branches)
 
 
-@rule(paper=MASKS)
+@rule(kc.For, paper=MASKS)
 def convert_data_dependent_branches(
-    loop: kc.Statement, context: CodeContext
+    loop: kc.For, context: CodeContext
 ) -> KernelOutcome:
     """Select between two sides by a condition on what the loop loads.
 
@@ -86,7 +86,7 @@ def convert_data_dependent_branches(
             }
         }
     """
-    if not isinstance(loop, kc.For) or kc.Branch not in classes_in(loop.body):
+    if kc.Branch not in classes_in(loop.body):
         return None
     body = loop.body.statements
     loaded = find_loaded(body)

@@ -36,8 +36,8 @@ def drop_fills(k: KernelEditor) -> None:
         k.change_blocks(partial(rewritten, drop_fill, context=CodeContext(k)))
 
 
-@rule()
-def drop_fill(block: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.Block)
+def drop_fill(block: kc.Block, context: CodeContext) -> KernelOutcome:
     """Drop the loop at the beginning of a block that fills what a later one stores.
 
     before:
@@ -71,7 +71,7 @@ def drop_fill(block: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         long j = 0 => long j = 1
     """
-    if not isinstance(block, kc.Block) or not block.statements:
+    if not block.statements:
         return None
     fill, *others = block.statements
     memory = filled_by(fill)

@@ -64,9 +64,7 @@ class KernelEditor(CodeBuilder):
         return replace(self.kernel, body=body, constants=constants)
 
 
-def each_kernel(
-    change: Callable[[KernelEditor], None],
-) -> Callable[..., KernelProgram]:
+def each_kernel(change: Callable[[KernelEditor], None]) -> Callable[..., KernelProgram]:
     """The pass that changes each kernel."""
 
     def run(

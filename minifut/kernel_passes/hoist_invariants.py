@@ -31,8 +31,8 @@ OPAQUE = (kc.CallFunction, kc.DeclarePointer, kc.AtomicUpdate, kc.FetchWork)
 LEAVING = (kc.Fail, kc.Return, kc.ReturnValues, kc.Break)
 
 
-@rule(paper="Muchnick, Advanced Compiler Design and Implementation, 13.2")
-def hoist_invariants(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Muchnick, Advanced Compiler Design and Implementation, 13.2")
+def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Load, divide and call before a loop over points what is the same for all.
 
     before:
@@ -65,8 +65,6 @@ def hoist_invariants(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         k + 1 => i + 1
     """
-    if not isinstance(loop, kc.For):
-        return None
     if not loop.body.statements or any(isinstance(n, OPAQUE) for n in walk(loop.body)):
         return None
     moved = _invariants_of(loop)

@@ -58,8 +58,11 @@ def interchange_folds(k: KernelEditor) -> None:
         k.change_blocks(partial(rewritten, interchange_fold, context=CodeContext(k)))
 
 
-@rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.2")
-def interchange_fold(block: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(
+    kc.Block,
+    paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.2",
+)
+def interchange_fold(block: kc.Block, context: CodeContext) -> KernelOutcome:
     """Fold each element of a row in a register instead of rows in memory.
 
     before:
@@ -121,7 +124,7 @@ def interchange_fold(block: kc.Statement, context: CodeContext) -> KernelOutcome
         like before, with
         ys[j] = ys[j] + (x * zs[j]); => ys[j] = ys[j] + ys[m - j];
     """
-    if not isinstance(block, kc.Block) or len(block.statements) < 2:
+    if len(block.statements) < 2:
         return None
     fill, *others = block.statements
     memory = filled_by(fill)

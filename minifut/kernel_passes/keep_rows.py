@@ -48,8 +48,8 @@ def keep_rows(k: KernelEditor) -> None:
     k.statements = [*arrays, *k.statements]
 
 
-@rule()
-def keep_row_private(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For)
+def keep_row_private(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Read and write a row in a private array, and store it at the end of the point.
 
     before:
@@ -79,8 +79,6 @@ def keep_row_private(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         ys[2 * i] + xs[j] => xs[j]
     """
-    if not isinstance(loop, kc.For):
-        return None
     k, point, made = context.k, loop.variable, loop.body
     arrays: list[kc.Statement] = []
     for memory in _read_and_written(loop.body):

@@ -30,8 +30,8 @@ def keep_gathers_of_bytes_scalar(k: KernelEditor) -> None:
     k.change_loops(lambda loop: rewritten(keep_loop_scalar, loop, CodeContext(k)))
 
 
-@rule()
-def keep_loop_scalar(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For)
+def keep_loop_scalar(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Keep a loop scalar that gathers narrow elements.
 
     before:
@@ -57,7 +57,7 @@ def keep_loop_scalar(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         table[quot_i64((long)xs[i], n)] => table[i]
     """
-    if not isinstance(loop, kc.For) or not loop.parallel or has_loops(loop.body):
+    if not loop.parallel or has_loops(loop.body):
         return None
     narrow = [
         node

@@ -28,12 +28,10 @@ from minifut.kernel_passes.position_ranges import (
 )
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 
-OPPOSITE = {"lt": "ge", "le": "gt", "gt": "le", "ge": "lt", "eq": "ne", "ne": "eq"}
-SYMBOLS = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge", "==": "eq", "!=": "ne"}
 MOST_RANGES = 8
 MOST_SUMMANDS = 6
 """that are added to a position"""
-PARTNERED = ("or", "xor", "|", "^")
+PARTNERED = ("|", "^")
 PositionRanges = tuple[PositionRange, ...]
 
 
@@ -116,24 +114,19 @@ class PositionConditions:
 
     def _compared(self, condition: kc.Expression, truth: bool) -> PositionRanges | None:
         """A comparison of two indices, of which one grows with the loop."""
-        match condition:
-            case kc.Operation(operator, (left, right), _):
-                name = operator.name
-            case kc.Binary(symbol, left, right, _):
-                name = SYMBOLS.get(symbol, "")
-            case _:
-                return None
-        if name not in OPPOSITE:
+        found = kc.infix(condition)
+        if found is None or found[0] not in kc.OPPOSITE:
             return None
+        name, left, right = found
         if left.type == right.type == UNSIGNED:
             return self._below(left, right, name, truth)
-        if self.superset and not truth and (found := self._outside(left, right, name)):
-            return found
-        name = name if truth else OPPOSITE[name]
-        if name == "ne":  # two ranges, and nothing to gain
+        if self.superset and not truth and (ends := self._outside(left, right, name)):
+            return ends
+        name = name if truth else kc.OPPOSITE[name]
+        if name == "!=":  # two ranges, and nothing to gain
             return None
-        if name in ("gt", "ge"):
-            left, right, name = right, left, {"gt": "lt", "ge": "le"}[name]
+        if name in (">", ">="):
+            left, right, name = right, left, kc.MIRRORED[name]
         if (unscaled := self._multiplied(left, right, name)) is not None:
             return self._compared(unscaled, True)
         shifts = [self._shifted(side) for side in (left, right)]
@@ -147,17 +140,17 @@ class PositionConditions:
         # c - i < l is c - l < i
         below = (grows == 0) == shift.rises
         more = shift.number * (-1 if shift.rises else 1)
-        if name != "eq":
-            more += int((name == "le") == below)
+        if name != "==":
+            more += int((name == "<=") == below)
         self.assumed += [is_near(term) for _, term in shift.terms]
-        if more or shift.terms or not shift.rises or name == "eq":
+        if more or shift.terms or not shift.rises or name == "==":
             limit = clamped(limit, len(shift.terms))
         bound: kc.Expression = limit if shift.rises else long_literal(0) - limit
         for added, term in shift.terms:
             add = added != shift.rises
             bound = bound + clamped(term) if add else bound - clamped(term)
         bound = bound + more if more else bound
-        if name == "eq":
+        if name == "==":
             return (PositionRange([bound], [bound + 1], single=True),)
         return (PositionRange([], [bound]) if below else PositionRange([bound]),)
 
@@ -168,10 +161,10 @@ class PositionConditions:
         sides = left, right
         for number, quotient in enumerate(map(self._quotient, sides)):
             limit = self.indices.uniform(sides[1 - number])
-            if name == "eq" or quotient is None or limit is None:
+            if name == "==" or quotient is None or limit is None:
                 continue
             index, divisor = quotient
-            more = int((name == "le") == (number == 0))
+            more = int((name == "<=") == (number == 0))
             bound = (clamped(limit, MOST_SUMMANDS) + more) * divisor
             pair = (index, bound) if number == 0 else (bound, index)
             return kc.Binary("<=" if number else "<", *pair, kc.TRUTH)
@@ -192,7 +185,7 @@ class PositionConditions:
         it is negative as a signed number, or not below that one."""
         numbers = [self.indices.signed(side) for side in (left, right)]
         index, limit = numbers
-        if truth or not self.superset or name != "lt" or not index or not limit:
+        if truth or not self.superset or name != "<" or not index or not limit:
             return None
         if partners := self._partners(index, limit):
             return partners
@@ -207,9 +200,9 @@ class PositionConditions:
         self, left: kc.Expression, right: kc.Expression, name: str
     ) -> PositionRanges | None:
         """Where the partner of a position is not below a limit, or not from 0 on."""
-        if name == "lt":
+        if name == "<":
             return self._partners(self.indices.defined(left), right)
-        if name == "le" and isinstance(left, kc.Literal) and int(left.value) == 0:
+        if name == "<=" and isinstance(left, kc.Literal) and int(left.value) == 0:
             return self._partners(self.indices.defined(right), long_literal(FAR))
         return None
 
@@ -218,13 +211,10 @@ class PositionConditions:
     ) -> PositionRanges | None:
         """Where the partner i ^ s or i | s of a position, with a power of two s, is not
         below a limit: at most where its block of 2 s points is not."""
-        match index:
-            case kc.Operation(operator, (left, right), _) if operator.name in PARTNERED:
-                pass
-            case kc.Binary(symbol, left, right, _) if symbol in PARTNERED:
-                pass
-            case _:
-                return None
+        found = kc.infix(index)
+        if found is None or found[0] not in PARTNERED:
+            return None
+        _, left, right = found
         if self.indices.offset(left) != 0:
             left, right = right, left
         bit, end = self.indices.uniform(right), self.indices.uniform(limit)
@@ -248,15 +238,11 @@ class PositionConditions:
                 return self._shifted(made)
             case kc.Cast(operand, kc.LONG) if operand.type == kc.LONG:
                 return self._shifted(operand)
-            case kc.Operation(operator, (left, right), kc.LONG):
-                name = operator.name
-            case kc.Binary(symbol, left, right, kc.LONG):
-                name = {"+": "add", "-": "sub"}.get(symbol, "")
-            case _:
-                return None
-        if name not in ("add", "sub"):
+        found = kc.infix(exp) if exp.type == kc.LONG else None
+        if found is None or found[0] not in ("+", "-"):
             return None
-        adds = name == "add"
+        sign, left, right = found
+        adds = sign == "+"
         if (index := self._shifted(left)) is not None:
             term = self.indices.uniform(right)
             return None if term is None else index.plus(adds, term)

@@ -9,10 +9,9 @@ from typing import Any
 
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.position_conditions import SYMBOLS
 from minifut.kernel_passes.position_ranges import PositionIndices, clamped
 
-MIRRORED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le"}
+BOUNDING = ("<", "<=", ">", ">=")
 TRUE = kc.Literal(True, kc.TRUTH)
 
 
@@ -23,35 +22,32 @@ class PositionEnds(PositionIndices):
     def holding(self, node: Any) -> Any:
         """The node with such comparisons replaced."""
         match node:
-            case kc.Operation(operator, (left, right), _):
-                name = operator.name
-            case kc.Binary(symbol, left, right, _):
-                name = SYMBOLS.get(symbol, "")
-            case kc.Branch(condition, then, _):
-                if self.holding(condition) == TRUE:
-                    return map_children(then, self.holding)
-                return map_children(node, self.holding)
-            case _:
-                return map_children(node, self.holding)
-        if name in MIRRORED and left.type == right.type == kc.LONG:
-            pairs = (name, left, right), (MIRRORED[name], right, left)
-            if any(self.bounded(*pair) for pair in pairs):
-                return TRUE
+            case kc.Branch(condition, then, _) if self.holding(condition) == TRUE:
+                return map_children(then, self.holding)
+            case kc.Operation() | kc.Binary():
+                sign, *pair = kc.infix(node) or ("",)
+                if sign in BOUNDING and all(side.type == kc.LONG for side in pair):
+                    left, right = pair
+                    mirrored = kc.MIRRORED[sign]
+                    if self.bounded(sign, left, right):
+                        return TRUE
+                    if self.bounded(mirrored, right, left):
+                        return TRUE
         return map_children(node, self.holding)
 
-    def bounded(self, name: str, index: kc.Expression, bound: kc.Expression) -> bool:
+    def bounded(self, sign: str, index: kc.Expression, bound: kc.Expression) -> bool:
         """Whether an index that grows is compared, and from where on or up to where the
         comparison holds."""
         self.looked_into = 0
         found, limit = self.index(index), self.uniform(bound)
         if found is None or found.factor == 0 or limit is None:
             return False
-        if name in ("lt", "le"):
-            most = clamped(limit) - 1 if name == "lt" else limit
+        if sign in ("<", "<="):
+            most = clamped(limit) - 1 if sign == "<" else limit
             self.limit(found, most, False)
             return True
         if not isinstance(limit, kc.Literal):
             return False
-        least = int(limit.value) + (name == "gt")
+        least = int(limit.value) + (sign == ">")
         self.first = max(self.first, -((found.low - least) // found.factor))
         return True

@@ -54,11 +54,7 @@ class PositionRange:
 
 
 def emit_ranges(
-    k: CodeBuilder,
-    where: PositionRange,
-    inner: kc.For,
-    outer: kc.For,
-    period: int = 1,
+    k: CodeBuilder, where: PositionRange, inner: kc.For, outer: kc.For, period: int = 1
 ) -> None:
     """The outer loop before and behind the range, then the inner one in it, of whose
     rounds each is `period` of the outer loop."""
@@ -247,11 +243,8 @@ class PositionIndices:
                 return self.index(operand)
             case kc.Operation(operator, (operand,), _) if operator.name == "convert":
                 return self.index(operand)
-            case kc.Operation(operator, (left, right), _):
-                return self.combined(operator.name, left, right)
-            case kc.Binary(symbol, left, right, _):
-                return self.combined(symbol, left, right)
-        return None
+        found = kc.infix(exp)
+        return None if found is None else self.combined(*found)
 
     def combined(
         self, name: str, left: kc.Expression, right: kc.Expression
@@ -260,19 +253,19 @@ class PositionIndices:
         a = self.index(left)
         if a is not None and (exact := self.divided(a, name, right)):
             return exact
-        if a is None or name in ("mod", "rem", "%", "and", "&"):
-            return a and self.wrapped(a, name in ("and", "&"), right)
+        if a is None or name in ("mod", "rem", "%", "&"):
+            return a and self.wrapped(a, name == "&", right)
         b = self.index(right)
         match name:
             case _ if b is None:
                 return None
-            case "add" | "+":
+            case "+":
                 low, high = a.low + b.low, a.high + b.high
                 return AffineIndex(a.exp + b.exp, a.factor + b.factor, low, high)
-            case "sub" | "-":
+            case "-":
                 low, high = a.low - b.high, a.high - b.low
                 return AffineIndex(a.exp - b.exp, a.factor - b.factor, low, high)
-            case "mul" | "*":
+            case "*":
                 a, b = (a, b) if a.factor else (b, a)
                 by = b.low
                 if b.factor == 0 and by == b.high and by > 0:

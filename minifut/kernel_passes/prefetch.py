@@ -54,10 +54,8 @@ def _remark(loop: kc.For, context: CodeContext) -> Remark:
     )
 
 
-@rule(remark=_remark)
-def prefetch_unit_stride_loads(
-    loop: kc.Statement, context: CodeContext
-) -> KernelOutcome:
+@rule(kc.For, remark=_remark)
+def prefetch_unit_stride_loads(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Prefetch the unit-stride loads of a loop that has indirect accesses.
 
     before:
@@ -83,7 +81,7 @@ def prefetch_unit_stride_loads(
             ys[is[i * 2]] = 1.0f;
         }
     """
-    if not isinstance(loop, kc.For) or not has_indirect_access(loop.body):
+    if not has_indirect_access(loop.body):
         return None
     body = loop.body.statements
     if loop.rounds is not None and loop.rounds < FEWEST_ITERATIONS:

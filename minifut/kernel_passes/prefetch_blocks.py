@@ -44,8 +44,8 @@ def _remark(loop: kc.For, context: CodeContext) -> Remark:
     return Remark((f"{', '.join(names)}, {BLOCK_DISTANCE} bytes ahead of the block",))
 
 
-@rule(remark=_remark)
-def prefetch_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, remark=_remark)
+def prefetch_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Prefetch the lines that a later block of a streaming loop will read.
 
     before:
@@ -66,7 +66,7 @@ def prefetch_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         xs[own] => own
     """
-    if not isinstance(loop, kc.For) or not loop.streams:
+    if not loop.streams:
         return None
     step, streams = loop.step, _streams_of(loop)
     if not streams or not isinstance(step, kc.Literal):

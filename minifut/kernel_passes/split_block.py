@@ -38,8 +38,8 @@ MOST_BRANCHES = 3
 """that are decided for a block"""
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Test once for a block of points whether what depends on the position is the same
     for all of them: the block keeps its size, for which registers suffice.
 
@@ -66,17 +66,7 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
                 lane[l] = left + y;
             }
         } else {
-            for (long l = 0L; l < 64L; l++) {
-                long i = at + l;
-                float y;
-                if ((i >= 1L) && (i < (n - 1L))) {
-                    y = xs[i - 1L];
-                } else {
-                    y = 0.0f;
-                }
-                float left = lane[l];
-                lane[l] = left + y;
-            }
+            as before
         }
     before:
         given (const int *xs, int *ys, long at, long count)
@@ -100,15 +90,7 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
                 ys[l] = first ? 0 : ((int)((uint)xs[i] - (uint)before));
             }
         } else {
-            for (long l = 0L; l < count; l++) {
-                long i = at + l;
-                bool first = i == 0L;
-                int before = xs[mod_i64((i - 1L), 5000L)];
-                if (first) {
-                    before = 7;
-                }
-                ys[l] = first ? 0 : ((int)((uint)xs[i] - (uint)before));
-            }
+            as before
         }
     before:
         given (const int *xs, int *ys, long at, long count, long n)
@@ -128,12 +110,7 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
                 ys[l] = (int)((uint)xs[j] + (uint)xs[k]);
             }
         } else {
-            for (long l = 0L; l < count; l++) {
-                long i = at + l;
-                long j = (i - 1L) < 0L ? 0L : (i - 1L);
-                long k = (n - 1L) < (i + 2L) ? (n - 1L) : (i + 2L);
-                ys[l] = (int)((uint)xs[j] + (uint)xs[k]);
-            }
+            as before
         }
     declines: nothing depends on the position alone
         given (const float *xs, float *lane, long n, long at)
@@ -143,7 +120,7 @@ def split_block(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             lane[l] = y;
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     body = loop.body.statements
     first = body[0] if body else None

@@ -46,8 +46,8 @@ def split_by_branches(
     return change_loops(made, again)
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_loop(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_loop(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Give each side of a branch on the position a loop of its own.
 
     before:
@@ -143,7 +143,7 @@ def split_loop(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         i < m => x < 0.0f
         i >= 2 => x > 2.0f
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     finder = SplitFinder(loop, context.k)
     found = finder.guards() or finder.branch()

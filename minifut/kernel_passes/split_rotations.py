@@ -20,21 +20,22 @@ from typing import Any
 
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import replace
-from minifut.ir.search import contains, nodes_of
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
-from minifut.kernel_passes.position_ranges import FAR, extreme, long_literal, used
-from minifut.names import Name
+from minifut.kernel_passes.position_ranges import (
+    FAR,
+    PositionIndices,
+    extreme,
+    long_literal,
+    used,
+)
 from minifut.rewrite.rule import Declined, rule
 
-MOST_DEFINITIONS = 4
-"""of a distance or divisor that are looked into: their uses may grow exponentially"""
 
-
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_rotation(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Give the points before and behind the one that reads the first element a loop
     each.
 
@@ -65,7 +66,7 @@ def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         like before, with
         mod_i64(i + c, n) => mod_i64(i * c, n)
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     search = _Rotations(loop)
     if len(search.found) != 1:
@@ -97,15 +98,12 @@ def split_rotation(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
     return tuple(made)
 
 
-class _Rotations:
+class _Rotations(PositionIndices):
     """The rotated indices `(j + distance) mod divisor` in the body of a loop over j:
     `found` has each `distance mod divisor` once, in names from outside of the loop."""
 
     def __init__(self, loop: kc.For) -> None:
-        self.index = loop.variable
-        body = loop.body.statements
-        self.inside = declared(body) | assigned(body) | {loop.variable.name}
-        self.made = constants(body)
+        super().__init__(loop)
         self.found: list[kc.Operation] = []
         for node in nodes_of(kc.Operation, loop.body):
             rotation = self.rotation(node)
@@ -120,46 +118,26 @@ class _Rotations:
             return None
         number, by = exp.operands
         distance = self.distance(number)
-        divisor = None if distance is None else self.outside(by)
+        divisor = None if distance is None else self.uniform(by)
         if distance is None or divisor is None:
             return None
         return replace(exp, operands=(distance, divisor))
 
-    def outside(self, exp: kc.Expression) -> kc.Expression | None:
-        """An expression in names from outside of the loop, with a few definitions in
-        the place of variables; None if there is none. What is loaded in the loop it may
-        have written: loads that are the same for all points have left it."""
-        for _ in range(MOST_DEFINITIONS):
-            names = used_names(exp) & self.inside
-            if not names:
-                return None if contains(exp, kc.Load) else exp
-            if not names <= self.made.keys():
-                return None
-            exp = self.defined(exp, min(names, key=str))
-        return None
-
-    def defined(self, exp: Any, name: Name) -> Any:
-        """The expression with the definition of one variable."""
-        if isinstance(exp, kc.Variable):
-            return self.made[name] if exp.name == name else exp
-        return map_children(exp, lambda child: self.defined(child, name))
-
     def distance(self, exp: kc.Expression) -> kc.Expression | None:
         """What an index is more than the variable, if that is the same for all."""
-        while isinstance(exp, kc.Variable) and exp.name in self.made:
-            exp = self.made[exp.name]
-        match kc.infix(exp):
-            case "+" | "-" as sign, left, right:
-                if left == self.index:
-                    rest = self.outside(right)
-                elif right == self.index and sign == "+":
-                    rest = self.outside(left)
-                else:
-                    return None
-                if rest is None or not used_names(rest):
-                    return None
-                return rest if sign == "+" else kc.Literal(0, kc.LONG) - rest
-        return None
+        match kc.infix(self.defined(exp)):
+            case "+", kc.Variable(name), other if name == self.index_name:
+                sign = 1
+            case "+", other, kc.Variable(name) if name == self.index_name:
+                sign = 1
+            case "-", kc.Variable(name), other if name == self.index_name:
+                sign = -1
+            case _:
+                return None
+        rest = self.uniform(other)
+        if rest is None or not used_names(rest):
+            return None
+        return rest if sign == 1 else kc.Literal(0, kc.LONG) - rest
 
     def with_index(self, node: Any, index: kc.Expression) -> Any:
         """The node with another expression for rotated indices."""

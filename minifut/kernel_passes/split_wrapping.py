@@ -51,8 +51,8 @@ def split_wrapping_loops(k: KernelEditor) -> None:
     k.change_loops(change)
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def split_wrapping(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Give the positions whose indices do not wrap around a loop of their own.
 
     before:
@@ -76,43 +76,10 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             ys[i] = xs[at];
         }
     before:
-        given (const float *xs, float *ys, long n)
-        PARALLEL
-        for (long i = 0; i < n; i++) {
-            long at = quot_i64(i + 1, 2);
-            ys[i] = xs[at];
-        }
-    after:
-        long low = min((long)(0L), (long)(n / 2L));
-        long high = min((long)(max(low, (long)(n / 2L))), (long)(n / 2L));
-        long before = max((long)(0L), (long)(low * 2L));
-        long behind = max((long)(0L), (long)(high * 2L));
-        for (long side = 0L; side < 2L; side++) {
-            PARALLEL
-            for (long i = (side == 0L) ? 0L : behind; i < ((side == 0L) ? before : n);
-            i++) {
-                long at = quot_i64((i + 1L), 2L);
-                ys[i] = xs[at];
-            }
-        }
-        PARALLEL
-        for (long k = low; k < high; k++) {
-            {
-                long i_1 = k * 2L;
-                long at_1 = k;
-                ys[i_1] = xs[at_1];
-            }
-            {
-                long i_2 = (k * 2L) + 1L;
-                long at_2 = k + 1L;
-                ys[i_2] = xs[at_2];
-            }
-        }
-    before:
         given (const float *xs, float *ys, long n, long m)
         PARALLEL
         for (long i = 0; i < n; i++) {
-            long at = quot_i64(i * 4, 8);
+            long at = quot_i64(i + 1, 2);
             if (at < m) {
                 ys[i] = xs[at];
             }
@@ -126,7 +93,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             PARALLEL
             for (long i = (side == 0L) ? 0L : behind; i < ((side == 0L) ? before : n);
             i++) {
-                long at = quot_i64((i * 4L), 8L);
+                long at = quot_i64((i + 1L), 2L);
                 if (at < m) {
                     ys[i] = xs[at];
                 }
@@ -136,7 +103,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
         long high_1 = min((long)(max(low_1,
         (long)(max((long)(min((long)(max((long)(min(m, (long)(281474976710656L))),
         (long)((-281474976710656L))) - 1L), (long)(281474976710656L))),
-        (long)((-281474976710656L))) + 1L))), high);
+        (long)((-281474976710656L)))))), high);
         for (long side_1 = 0L; side_1 < 2L; side_1++) {
             PARALLEL
             for (long k = (side_1 == 0L) ? low : high_1; k < ((side_1 == 0L) ? low_1 :
@@ -150,7 +117,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
                 }
                 {
                     long i_2 = (k * 2L) + 1L;
-                    long at_2 = k;
+                    long at_2 = k + 1L;
                     if (at_2 < m) {
                         ys[i_2] = xs[at_2];
                     }
@@ -168,7 +135,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             }
             {
                 long i_2 = (k * 2L) + 1L;
-                long at_2 = k;
+                long at_2 = k + 1L;
                 {
                     ys[i_2] = xs[at_2];
                 }
@@ -180,7 +147,7 @@ def split_wrapping(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
             ys[i] = xs[i + 1];
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     period = period_of_points(loop)
     inner = loop if period == 1 else in_periods(loop, period, context.k)

@@ -69,8 +69,11 @@ LARGEST = 200
 """nodes of a body that is duplicated"""
 
 
-@rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 9.3")
-def strip_mine_by_period(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(
+    kc.For,
+    paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 9.3",
+)
+def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Loop over the points between two multiples of a period inside of a loop over
     those.
 
@@ -112,7 +115,7 @@ def strip_mine_by_period(loop: kc.Statement, context: CodeContext) -> KernelOutc
         div_i64 => sub_i64
         mod_i64 => add_i64
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     if loop.expensive or calls_functions(loop.body):
         return Declined("lanes find quotients of neighbouring indices by steps")

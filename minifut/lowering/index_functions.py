@@ -10,7 +10,7 @@ are other views of the same memory. A reshape that is no view is copied by its u
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 
 from minifut.ir.core import Atom, DimSlice
 from minifut.ir.node import immutable
@@ -93,6 +93,18 @@ class Array:
             offset,
             (*strides, *self.strides[rest:]),
         )
+
+    def joined(
+        self, dimension: int, arrays: Iterable[Array]
+    ) -> Iterator[tuple[Array, Array]]:
+        """Where each array lies in this one, which consists of them, and the array."""
+        start = ZERO
+        for array in arrays:
+            part = array.shape[dimension]
+            entries = [(ZERO, size, ONE) for size in array.shape]
+            entries[dimension] = (start, part, ONE)
+            yield self.slice(tuple(entries)), array
+            start = start + part
 
     def sliced(
         self,

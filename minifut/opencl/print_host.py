@@ -54,11 +54,7 @@ class FunctionText:
 class HostPrinter:
     """Prints host functions; functions share the texts of names."""
 
-    def __init__(
-        self,
-        parameters: list[str],
-        constants: tuple[Name, ...],
-    ) -> None:
+    def __init__(self, parameters: list[str], constants: tuple[Name, ...]) -> None:
         self.names = Names(is_word)
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""

@@ -24,19 +24,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from minifut.errors import UsageError
-from minifut.ir.core import (
-    Apply,
-    Atom,
-    Body,
-    Constant,
-    Copy,
-    If,
-    Loop,
-    Match,
-    Program,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Constant, Program, Stm
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.types import BOOL, I64
 from minifut.names import Name
@@ -167,17 +156,17 @@ class _Reader:
 
     def statement(self, statement: Stm) -> tuple[DecisionPoint, ...]:
         match statement.exp:
-            case If(condition, then, otherwise) as exp:
+            case core.If(condition, then, otherwise) as exp:
                 for number, parameter in enumerate(statement.pattern):
                     self.definitions[parameter.name] = (exp, number)
                 return self.decide(condition, then, otherwise, {})
-            case Match() as match:
+            case core.Match() as match:
                 return tuple(c for body in match.branches for c in self.body(body))
-            case Loop(_, _, _, body):
+            case core.Loop(_, _, _, body):
                 return self.body(body)
-            case Apply(function, _):
+            case core.Apply(function, _):
                 return self.function(function)
-            case AtLeast() | GetParameter() | ScalarOp() | Copy():
+            case AtLeast() | GetParameter() | core.ScalarOp() | core.Copy():
                 self.definitions[statement.pattern[0].name] = statement.exp
         return ()
 
@@ -216,15 +205,15 @@ class _Reader:
                 if parameter.name not in settings:
                     return parameter if values_of(parameter) else None
                 return Constant(settings[parameter.name], I64)
-            case Copy(other):
+            case core.Copy(other):
                 return self.value(other, settings)
-            case ScalarOp() as operation:
+            case core.ScalarOp() as operation:
                 return self.operation(operation, settings)
-            case (If() as branching, int(number)):
+            case (core.If() as branching, int(number)):
                 return self.result(branching, number, settings)
         return None
 
-    def result(self, exp: If, number: int, settings: Settings) -> _Value:
+    def result(self, exp: core.If, number: int, settings: Settings) -> _Value:
         """A result of a conditional."""
         condition = self.value(exp.condition, settings)
         if isinstance(condition, Constant):
@@ -237,7 +226,7 @@ class _Reader:
         ]
         return next((value for value in found if isinstance(value, Parameter)), None)
 
-    def operation(self, operation: ScalarOp, settings: Settings) -> _Value:
+    def operation(self, operation: core.ScalarOp, settings: Settings) -> _Value:
         from minifut.ir.scalar_meaning import fold
 
         operands = [self.value(operand, settings) for operand in operation.operands]

@@ -19,21 +19,9 @@ from __future__ import annotations
 
 from dataclasses import replace as replace_field
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Constant,
-    Exp,
-    ForLoop,
-    If,
-    Index,
-    Loop,
-    Program,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Exp, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.search import contains
@@ -120,14 +108,14 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
         => return t
     """
     loop = statement.exp
-    if not isinstance(loop, Loop) or not isinstance(loop.form, ForLoop):
+    if not isinstance(loop, core.Loop) or not isinstance(loop.form, core.ForLoop):
         return None
-    if not any(isinstance(s.exp, Assert) for s in loop.body.statements):
+    if not any(isinstance(s.exp, core.Assert) for s in loop.body.statements):
         return None
     if any(isinstance(p.type, ArrayType) for p in statement.pattern):
         return Declined("it carries arrays")
     size = sum(isinstance(node, Stm) for node in walk(loop.body))
-    if contains(loop.body, Loop) or size > LARGEST:
+    if contains(loop.body, core.Loop) or size > LARGEST:
         return Declined("there is a loop within, or much else")
     indices = _Indices(loop, loop.form, context)
     checked = indices.without_checks(context.builder(statement))
@@ -137,11 +125,11 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
     fine = indices.hold_at_ends(build)
     quick = replace(loop, body=remove_dead_code_in(checked))
     copies = (_alone(statement, each, context) for each in (quick, loop))
-    build.append(replace(statement, exp=If(fine, *copies)))
+    build.append(replace(statement, exp=core.If(fine, *copies)))
     return tuple(build.statements)
 
 
-def _alone(statement: Stm, loop: Loop, context: StatementContext) -> Body:
+def _alone(statement: Stm, loop: core.Loop, context: StatementContext) -> Body:
     """A branch in which there is the loop only, all names being new."""
     own = {p.name: context.names.like(p.name) for p in statement.pattern}
     pattern = rename_to(statement.pattern, own)
@@ -155,7 +143,9 @@ class _Indices:
     """The indices of a loop whose checks are tested at both ends, each with the
     `sizes` that it must be below."""
 
-    def __init__(self, loop: Loop, form: ForLoop, context: StatementContext) -> None:
+    def __init__(
+        self, loop: core.Loop, form: core.ForLoop, context: StatementContext
+    ) -> None:
         self.form, self.context, self.body = form, context, loop.body
         self.varying = set(bound_names(loop))
         self.inside: dict[Atom, Exp] = {
@@ -169,7 +159,7 @@ class _Indices:
         """The body without what holds if it does at both ends."""
         for statement in self.body.statements:
             exp = statement.exp
-            if isinstance(exp, Assert):
+            if isinstance(exp, core.Assert):
                 parts = self.conjuncts(exp.condition)
                 left = [part for part in parts if not self.take(part)]
                 if not left:
@@ -184,14 +174,14 @@ class _Indices:
 
     def conjuncts(self, condition: Atom) -> list[Atom]:
         exp = self.inside.get(condition)
-        if isinstance(exp, ScalarOp) and str(exp.operator) == "and_bool":
+        if isinstance(exp, core.ScalarOp) and str(exp.operator) == "and_bool":
             return [part for o in exp.operands for part in self.conjuncts(o)]
         return [condition]
 
     def take(self, condition: Atom) -> bool:
         """Note an index and its bound, if the condition compares one."""
         exp = self.inside.get(condition)
-        if not isinstance(exp, ScalarOp) or len(exp.operands) != 2:
+        if not isinstance(exp, core.ScalarOp) or len(exp.operands) != 2:
             return False
         comparison = str(exp.operator)
         left: Atom | None
@@ -222,7 +212,10 @@ class _Indices:
         exp = self.inside.get(atom)
         if _converted(exp, "i32_i64") == self.form.index:
             return 1
-        if isinstance(exp, ScalarOp) and str(exp.operator) in ("add_i64", "sub_i64"):
+        if isinstance(exp, core.ScalarOp) and str(exp.operator) in (
+            "add_i64",
+            "sub_i64",
+        ):
             one, other = (self.slope(operand) for operand in exp.operands)
             if one is not None and other is not None:
                 return one + other if exp.operator.name == "add" else one - other
@@ -231,9 +224,9 @@ class _Indices:
     def is_loaded(self, atom: Atom, depth: int = DEPTH) -> bool:
         """Whether an element of an array is one of its terms."""
         exp = self.inside.get(atom) or self.context.definition(atom)
-        if isinstance(exp, ScalarOp) and depth:
+        if isinstance(exp, core.ScalarOp) and depth:
             return any(self.is_loaded(o, depth - 1) for o in exp.operands)
-        return isinstance(exp, Index)
+        return isinstance(exp, core.Index)
 
     def hold_at_ends(self, build: Builder) -> Atom:
         """Whether all indices are natural and below their sizes in the first and in
@@ -256,13 +249,13 @@ class _Indices:
         if atom not in self.varying:
             return atom
         exp = self.inside[atom]
-        assert isinstance(exp, ScalarOp)
+        assert isinstance(exp, core.ScalarOp)
         operands = tuple(self.at(o, number, build) for o in exp.operands)
         return build.let(replace(exp, operands=operands), "end")
 
 
 def _converted(exp: Exp | None, types: str) -> Atom | None:
     """What is converted between these types."""
-    if isinstance(exp, ScalarOp) and str(exp.operator) == f"convert_{types}":
+    if isinstance(exp, core.ScalarOp) and str(exp.operator) == f"convert_{types}":
         return exp.operands[0]
     return None

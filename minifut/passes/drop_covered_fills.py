@@ -20,31 +20,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    If,
-    Program,
-    Replicate,
-    ScalarOp,
-    Scratch,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.scope import scope_of
-from minifut.ir.sizes import (
-    ONE,
-    ZERO,
-    Quotient,
-    Size,
-    as_size,
-    maximum,
-)
+from minifut.ir.sizes import ONE, ZERO, Quotient, Size, as_size, maximum
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext
@@ -81,23 +65,18 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
         }
         return b
     after:
-        let whole: i64 = size(2 * h)
-        let covered: bool = eq_i64(n, whole)
-        let c: [n]f32 = if covered then {
-          let d: [n]f32 = scratch(f32, [n])
-          return d
-        } else {
-          let e: [n]f32 = replicate([n], 0.0f32)
-          return e
-        }
-        let b: [n]f32 = segmap grid (i < h) -> (f32) {
-          let even: i64 = mul_i64(i, 2i64)
-          let odd: i64 = add_i64(even, 1i64)
-          let x: f32 = xs[i]
-          let y: f32 = ys[i]
-          return writes c [n] with ((even) = x, (odd) = y)
-        }
-        return b
+        like before, with
+        let a: [n]f32 = replicate([n], 0.0f32)
+        => let whole: i64 = size(2 * h)
+        => let covered: bool = eq_i64(n, whole)
+        => let c: [n]f32 = if covered then {
+        =>   let d: [n]f32 = scratch(f32, [n])
+        =>   return d
+        => } else {
+        =>   let e: [n]f32 = replicate([n], 0.0f32)
+        =>   return e
+        => }
+        writes a => writes c
     declines: positions are not known to be all of the array
         like before, with
         (odd) = y => (even) = y
@@ -113,7 +92,7 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
         if not isinstance(result, WriteReturns):
             continue
         fill = context.definition(result.array)
-        if not isinstance(fill, Replicate) or fill.shape != result.shape:
+        if not isinstance(fill, core.Replicate) or fill.shape != result.shape:
             continue
         covering = positions.covering(result)
         if covering is None:
@@ -186,9 +165,9 @@ class _Positions:
         statement = self.inner.get(atom) or self.outer.get(atom)
         exp = statement.exp if statement else None
         match exp:
-            case SizeExp(size):
+            case core.SizeExp(size):
                 return size
-            case ScalarOp(operator, (left, right)) if operator.type == I64:
+            case core.ScalarOp(operator, (left, right)) if operator.type == I64:
                 return self._combined(operator.name, left, right) or (
                     None if atom in self.inner else Size.of(atom)
                 )
@@ -237,7 +216,7 @@ def _test(build: Builder, covering: _Covering, points: Size) -> Atom:
 def _filled_unless(
     build: Builder,
     covered: Atom,
-    fill: Replicate,
+    fill: core.Replicate,
     array: Name,
     context: StatementContext,
 ) -> Name:
@@ -245,10 +224,10 @@ def _filled_unless(
     type_ = context.scope[array]
     assert isinstance(type_, ArrayType)
     sides = []
-    for exp in (Scratch(type_.element, fill.shape), fill):
+    for exp in (core.Scratch(type_.element, fill.shape), fill):
         inner = build.nested()
         sides.append(inner.finish(inner.let(exp, array.base)))
-    return build.let(If(covered, *sides), array.base, type_)
+    return build.let(core.If(covered, *sides), array.base, type_)
 
 
 def drop_covered_fills(

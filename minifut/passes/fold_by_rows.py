@@ -136,10 +136,7 @@ def rows_have_gaps(source: Exp | None, taken: int, context: StatementContext) ->
 
 
 def _unflattened(
-    array: Name,
-    dimensions: tuple[Size, ...],
-    build: Builder,
-    context: StatementContext,
+    array: Name, dimensions: tuple[Size, ...], build: Builder, context: StatementContext
 ) -> Name:
     """The array with the dimensions in place of the first one."""
     reshaped = context.definition(array)

@@ -85,33 +85,15 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
           return s
         })
     before:
-        given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
-        let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
-        let sums: [m]i32 = map(m, (ysss), \(yss: [n][k]i32) -> (i32) {
-          let flat: [n * k]i32 = reshape([n * k], yss)
-          let s: i32 = redomap(n * k, (flat),
-            reduce commutative(add_i32, (0i32)),
-            \(y: i32) -> (i32) {
-              return y
-            })
-          return s
-        })
+        like before, with
+        let zss: [m][n * k]i32 = reshape([m][n * k], ysss) =>
+        map(m, (zss), \(zs: [n * k]i32) -> (i32) {
+        => map(m, (ysss), \(yss: [n][k]i32) -> (i32) {
+        => let flat: [n * k]i32 = reshape([n * k], yss)
+        (zs) => (flat)
     after:
-        let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
-        let sums: [m]i32 = map(m, (ysss), \(yss: [n][k]i32) -> (i32) {
-          let flat: [n * k]i32 = reshape([n * k], yss)
-          let s: i32 = redomap(n, (yss),
-            reduce commutative(add_i32, (0i32)),
-            \(row: [k]i32) -> (i32) {
-              let t: i32 = redomap(k, (row),
-                reduce commutative(add_i32, (0i32)),
-                \(y: i32) -> (i32) {
-                  return y
-                })
-              return t
-            })
-          return s
-        })
+        like after, with
+        let zss: [m][n * k]i32 = reshape([m][n * k], ysss) =>
     declines: no row of a view with gaps is flattened and folded
         like before, with
         [n][m][k]i32) => [m][n][k]i32)

@@ -182,23 +182,14 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         }
         return records, most
     after:
-        let (records: [n]bool, most: [n]i32) = segmap grid (i < n)
-            seeing(scanned: i32, total: i32) of segscan grid (j < n)
-            operator(max_i32, (-2147483648i32), []) -> (i32) {
-              let x: i32 = xs[j]
-              return returns x
-            } after(before: i32) -> (bool, i32) {
-          let y: i32 = xs[i]
-          let later: bool = ge_i64(i, 1i64)
-          let above: bool = if later then {
-            let previous: i64 = sub_i64(i, 1i64)
-            let m: i32 = before
-            let more: bool = gt_i32(y, m)
-            return more
-          } else {true}
-          return returns above, returns scanned
-        }
-        return records, most
+        like before, with
+        let most: [n]i32 = segscan grid (j < n)
+        => let (records: [n]bool, most: [n]i32) = segmap grid (i < n)
+        =>     seeing(scanned: i32, total: i32) of segscan grid (j < n)
+        let records: [n]bool = segmap grid (i < n) -> (bool)
+        => after(before: i32) -> (bool, i32)
+        most[previous] => before
+        returns above => returns above, returns scanned
     before:
         given (n: i64, keep: [n]i64, xs: [n]i32, ys: [n]i32)
         let ends: [n]i64 = segscan grid (j < n) operator(add_i64, (0i64), []) -> (i64) {
@@ -250,24 +241,14 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         }
         return zs
     after:
-        let zs: [n]i64 = segmap grid (i < n)
-            seeing(scanned: i64, kept: bool, total: i64) of segscan grid (j < n)
-            operator(add_i64, (0i64), []) -> (i64, bool) {
-          let x: i32 = xs[j]
-          let known: bool = ne_i32(x, 99i32)
-          let () = assert(known, ["unknown"], ["a.fut:1:1"])
-          let keep: bool = lt_i32(x, 0i32)
-          let one: i64 = convert_bool_i64(keep)
-          return returns one, returns keep
-        } -> (i64) {
-          let end: i64 = scanned
-          let flag: bool = kept
-          let to: i64 = if flag then {
-            let before: i64 = sub_i64(end, 1i64)
-            return before
-          } else {-1i64}
-          return writes ys [n] with ((to) = i)
-        }
+        like before, with
+        let (ends: [n]i64, kept: [n]bool) = segscan grid (j < n)
+        => let zs: [n]i64 = segmap grid (i < n)
+        =>     seeing(scanned: i64, kept: bool, total: i64) of segscan grid (j < n)
+        let zs: [n]i64 = segmap grid (i < n) -> (i64)
+        => -> (i64)
+        ends[i] => scanned
+        kept[i] => kept
     declines: a scan is read elsewhere than at its point and its end
         like before, with
         let end: i64 = ends[i] => let end: i64 = ends[count]

@@ -19,22 +19,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import filterfalse
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    DimSlice,
-    ForLoop,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, DimSlice, Index, Lambda, Param, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
@@ -43,26 +30,26 @@ from minifut.ir.types import I64, ArrayType, ScalarType, row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.passes.fusion.driver import fuse
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Declined, Outcome, rule
+from minifut.rewrite.rule import Decline, Outcome, rule
 from minifut.rewrite.strategy import rewrite, top_down, until_fixpoint
 from minifut.rewrite.trace import Trace
 
 MOST = 8
 """statements of a step that each point repeats"""
-NO_MAP = Declined("its steps are not one map over the elements of what it carries")
+NO_MAP = "its steps are not one map over the elements of what it carries"
 
 
 def interchange_loops(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Loop in each point of a map where a loop only maps over the same points."""
-    if not contains(program, Loop):
+    if not contains(program, core.Loop):
         return program
     made = rewrite(program, until_fixpoint(top_down(move_loop_into_map)), names, trace)
     return program if made is program else fuse(made, names, trace)
 
 
-@rule(Loop)
+@rule(core.Loop)
 def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Loop in each point of a map in place of mapping in each step of a loop.
 
@@ -117,12 +104,9 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
           return rs
         }
     """
-    exp = statement.exp_of(Loop)
+    exp = statement.exp_of(core.Loop)
     build = context.builder(statement)
-    mapped = _mapped(exp, build)
-    if isinstance(mapped, Declined):
-        return mapped
-    build.bind(tuple(filter(_is_array, statement.pattern)), mapped)
+    build.bind(tuple(filter(_is_array, statement.pattern)), _mapped(exp, build))
     numbers = _of_numbers(exp)
     if numbers.parameters:
         build.bind(tuple(filterfalse(_is_array, statement.pattern)), numbers)
@@ -130,29 +114,29 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
 
 
 def _mapped(
-    exp: Loop, build: Builder, point_names: Set[Name] = frozenset()
-) -> Screma | Declined:
+    exp: core.Loop, build: Builder, point_names: Set[Name] = frozenset()
+) -> Screma:
     """The map of loops that makes what the arrays of the loop end as. `point_names` are
     those of the points of outer maps."""
     steps = [s for s in exp.body.statements if isinstance(s.exp, SOAC_EXPRESSIONS)]
-    if not isinstance(exp.form, ForLoop) or len(steps) != 1:
-        return NO_MAP
+    if not isinstance(exp.form, core.ForLoop) or len(steps) != 1:
+        raise Decline(NO_MAP)
     (step,) = steps
     if not (isinstance(step.exp, Screma) and step.exp.is_map):
-        return NO_MAP
+        raise Decline(NO_MAP)
     others = [s for s in exp.body.statements if s is not step]
     screma, others = _reading_elements(step.exp, others, build, point_names)
     if not _is_short(others):
-        return NO_MAP
+        raise Decline(NO_MAP)
     made = {p.name: at for at, p in enumerate(step.pattern)}
     used = free_names(Body(tuple(others), ()))
     if not _carries(exp, screma, made) or made.keys() & used:
-        return NO_MAP
+        raise Decline(NO_MAP)
     arrays = {p.name: p for p in exp.parameters if _is_array(p)}
     inside = {exp.form.index, *(n for s in others for n in bound_names(s))}
     used |= free_names(screma.function)
     if arrays.keys() & used or inside & {*screma.arrays, *screma.width.names()}:
-        return Declined("a point uses more than its own element of an array")
+        raise Decline("a point uses more than its own element of an array")
     names = build.names
     own = {
         name: Param(names.like(name), row_type(p.type)) for name, p in arrays.items()
@@ -163,11 +147,9 @@ def _mapped(
     if any(map(_is_array, loop.parameters)):
         within = {*point_names, *(p.name for p in (*starts.values(), *read.values()))}
         inner = _mapped(loop, point, within)
-        if isinstance(inner, Declined):
-            return inner
         ends = point.let_many(inner, [name.base for name in own])
-    elif contains(loop, (Assert, *SOAC_EXPRESSIONS)):
-        return Declined("what a point does is no scalar code, or has checks")
+    elif contains(loop, (core.Assert, *SOAC_EXPRESSIONS)):
+        raise Decline("what a point does is no scalar code, or has checks")
     else:
         found = point.let_many(loop, [p.name.base for p in loop.parameters])
         ends = tuple(
@@ -235,13 +217,13 @@ def _element(build: Builder, row: Index, at: Name) -> Index:
 
 
 def _of_elements(
-    exp: Loop,
+    exp: core.Loop,
     screma: Screma,
     others: Sequence[Stm],
     made: Mapping[Name, int],
     own: Mapping[Name, Param],
     starts: Mapping[Name, Param],
-) -> tuple[dict[Name, Param], Loop]:
+) -> tuple[dict[Name, Param], core.Loop]:
     """The loop over the elements of a point that start like this, in place of the
     arrays, and the other arrays that it reads with their elements."""
     read: dict[Name, Param] = {}
@@ -258,7 +240,7 @@ def _of_elements(
             return body.result[made[result]]
         return own[result].name if result in own else result
 
-    loop = Loop(
+    loop = core.Loop(
         tuple(own.get(p.name, p) for p in exp.parameters),
         tuple(
             starts[p.name].name if p.name in own else start
@@ -277,13 +259,13 @@ def _is_array(parameter: Param) -> bool:
 def _is_short(others: Sequence[Stm]) -> bool:
     """Whether a step does little besides, on numbers."""
     return len(others) <= MOST and all(
-        isinstance(s.exp, ScalarOp | SizeExp | Index)
+        isinstance(s.exp, core.ScalarOp | core.SizeExp | core.Index)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)
         for s in others
     )
 
 
-def _carries(exp: Loop, screma: Screma, made: Collection[Name]) -> bool:
+def _carries(exp: core.Loop, screma: Screma, made: Collection[Name]) -> bool:
     """Whether what a step maps to are the arrays that the loop carries, no number."""
 
     arrays = {p.name for p in exp.parameters if _is_array(p)}
@@ -297,10 +279,10 @@ def _carries(exp: Loop, screma: Screma, made: Collection[Name]) -> bool:
     return bool(arrays) and all(map(fits, exp.parameters, exp.body.result))
 
 
-def _of_numbers(exp: Loop) -> Loop:
+def _of_numbers(exp: core.Loop) -> core.Loop:
     """The loop without its arrays."""
     kept = [at for at, p in enumerate(exp.parameters) if not _is_array(p)]
-    return Loop(
+    return core.Loop(
         tuple(exp.parameters[at] for at in kept),
         tuple(exp.initial[at] for at in kept),
         exp.form,

@@ -19,20 +19,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Copy,
-    Exp,
-    ForLoop,
-    Index,
-    Loop,
-    Program,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Exp, Program, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
@@ -61,7 +49,7 @@ def join_loops(
         return _joined(node, context) if isinstance(node, Body | KernelBody) else node
 
     def below(node: Any, change: Any) -> Any:
-        return map_children(node, change) if contains(node, Loop) else node
+        return map_children(node, change) if contains(node, core.Loop) else node
 
     made: Program = outside(program)
     return made
@@ -70,7 +58,7 @@ def join_loops(
 def _joined(body: Any, context: StatementContext) -> Any:
     """The body with each loop joined with the one that makes its array."""
     statements: tuple[Stm, ...] = body.statements
-    loops = [at for at, s in enumerate(statements) if isinstance(s.exp, Loop)]
+    loops = [at for at, s in enumerate(statements) if isinstance(s.exp, core.Loop)]
     if len(loops) < 2:
         return body
     needed = free_names(replace(body, statements=()))
@@ -97,7 +85,7 @@ def _joined(body: Any, context: StatementContext) -> Any:
     return body
 
 
-@rule(Loop)
+@rule(core.Loop)
 def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcome:
     r"""Do in each round of a loop that makes an array what another one does with the
     element.
@@ -140,16 +128,16 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
         tops[j] => tops[0i64]
     """
     second = statement.exp
-    if not isinstance(second, Loop) or not isinstance(second.form, ForLoop):
+    if not isinstance(second, core.Loop) or not isinstance(second.form, core.ForLoop):
         return None
     if "map" in statement.attributes or "scatter" in statement.attributes:
         return Declined("its rounds are independent")
-    read = {index.array for index in nodes_of(Index, second.body)}
+    read = {index.array for index in nodes_of(core.Index, second.body)}
     makers = {
         id(maker): maker
         for name in read
         if (maker := context.definitions.get(name)) is not None
-        and isinstance(maker.exp, Loop)
+        and isinstance(maker.exp, core.Loop)
     }
     for maker in makers.values():
         joined = _one_loop(maker, statement, context)
@@ -159,13 +147,15 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
 
 
 def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | None:
-    first, second = maker.exp_of(Loop), statement.exp_of(Loop)
-    if not isinstance(first.form, ForLoop) or not isinstance(second.form, ForLoop):
+    first, second = maker.exp_of(core.Loop), statement.exp_of(core.Loop)
+    if not isinstance(first.form, core.ForLoop) or not isinstance(
+        second.form, core.ForLoop
+    ):
         return None
     if (first.form.bound, first.form.type) != (second.form.bound, second.form.type):
         return None
     if maker.attributes or any(
-        contains(e.body, Loop | Assert) for e in (first, second)
+        contains(e.body, core.Loop | core.Assert) for e in (first, second)
     ):
         return None
     made = {p.name for p in maker.pattern}
@@ -191,7 +181,7 @@ def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | No
         if dropped.isdisjoint(p.name for p in s.pattern)
     ]
     results = tuple(first.body.result[n] for n in kept) + body.result
-    exp = Loop(
+    exp = core.Loop(
         tuple(first.parameters[n] for n in kept) + second.parameters,
         tuple(first.initial[n] for n in kept) + second.initial,
         first.form,
@@ -204,12 +194,12 @@ def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | No
 def _elements(maker: Stm) -> dict[Name, Atom]:
     """The arrays of scalars that a loop makes element by element, with the value of the
     element of a round."""
-    loop = maker.exp_of(Loop)
-    assert isinstance(loop.form, ForLoop)
+    loop = maker.exp_of(core.Loop)
+    assert isinstance(loop.form, core.ForLoop)
     updates = {
         s.pattern[0].name: s.exp
         for s in loop.body.statements
-        if isinstance(s.exp, Update)
+        if isinstance(s.exp, core.Update)
     }
     found: dict[Name, Atom] = {}
     for bound, own, result in zip(
@@ -242,16 +232,16 @@ def _may_move(
     exists before."""
     made = {p.name for p in maker.pattern}
     for other in between:
-        if contains(other, Update | Loop | Assert):
+        if contains(other, core.Update | core.Loop | core.Assert):
             return False
         if not made.isdisjoint(free_names(other)):
             made |= {p.name for p in other.pattern}
     if not (made - {p.name for p in maker.pattern}).isdisjoint(free_names(statement)):
         return False
-    loop = statement.exp_of(Loop)
+    loop = statement.exp_of(core.Loop)
     return all(
         isinstance(parameter.type, ScalarType)
-        or isinstance(context.definition(initial), Scratch)
+        or isinstance(context.definition(initial), core.Scratch)
         for parameter, initial in zip(loop.parameters, loop.initial, strict=True)
     )
 
@@ -260,8 +250,8 @@ def _with_elements(node: Any, elements: Mapping[Name, Atom], index: Name) -> Any
     """With the values of elements where these are read in their round."""
 
     def changed(part: Any) -> Any:
-        if isinstance(part, Index) and part.array in elements:
-            return Copy(elements[part.array]) if part.slice == (index,) else part
+        if isinstance(part, core.Index) and part.array in elements:
+            return core.Copy(elements[part.array]) if part.slice == (index,) else part
         return (
             map_children(part, changed) if isinstance(part, Body | Stm | Exp) else part
         )

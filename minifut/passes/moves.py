@@ -13,21 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minifut.analysis.in_place import may_overwrite
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Body,
-    DimSlice,
-    If,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Rearrange,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
@@ -120,7 +108,7 @@ def is_move(exp: Screma, iotas: Callable[[], set[Name]]) -> bool:
     loaded = {
         s.pattern[0].name
         for s in function.body.statements
-        if isinstance(s.exp, Index | Rearrange)
+        if isinstance(s.exp, core.Index | core.Rearrange)
     }
     if not _finds_place(last) or not results <= loaded:
         return False
@@ -133,9 +121,9 @@ def is_move(exp: Screma, iotas: Callable[[], set[Name]]) -> bool:
 
 def _finds_place(statement: Stm) -> bool:
     exp = statement.exp
-    if isinstance(exp, ScalarOp):
+    if isinstance(exp, core.ScalarOp):
         return operator_cost(exp.operator) is not OperatorCost.FUNCTION
-    return isinstance(exp, Index | Rearrange | SizeExp)
+    return isinstance(exp, core.Index | core.Rearrange | core.SizeExp)
 
 
 def _stays_readable(move: Stm, bound: Param, rest: Body) -> bool:
@@ -171,22 +159,22 @@ def _reads_elements(
     """The same of a statement; the rest of the body may read rows that it takes."""
     exp = statement.exp
     match exp:
-        case Index(_, places):
-            if any(isinstance(place, DimSlice) for place in places):
+        case core.Index(_, places):
+            if any(isinstance(place, core.DimSlice) for place in places):
                 return False
             (row,) = statement.pattern
             free = free[len(places) :]
             if free and not rest.statements and rest.result == (row.name,):
                 return len(free) <= levels and free == tuple(range(-len(free), 0))
             return not free or reads_elements(row, rest, levels, free)
-        case Rearrange(permutation, _):
+        case core.Rearrange(permutation, _):
             (view,) = statement.pattern
             return reads_elements(view, rest, levels, _permuted(free, permutation))
-        case If(_, then, otherwise):
+        case core.If(_, then, otherwise):
             return all(
                 reads_elements(array, b, levels, free) for b in (then, otherwise)
             )
-        case Loop(_, initial, _, body):
+        case core.Loop(_, initial, _, body):
             if array.name in initial or levels < 1:
                 return False
             return reads_elements(array, body, levels - 1, free)

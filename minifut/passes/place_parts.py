@@ -16,18 +16,9 @@ from __future__ import annotations
 from collections import Counter
 from itertools import chain
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Body,
-    Concat,
-    DimSlice,
-    If,
-    Param,
-    Program,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Body, Param, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import SegMap, SegScan
 from minifut.ir.node import replace
@@ -38,7 +29,7 @@ from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Trace
 
-PRODUCERS = (SegMap, SegScan, If)
+PRODUCERS = (SegMap, SegScan, core.If)
 
 
 def place_parts(
@@ -51,7 +42,7 @@ def place_parts(
         inner = (replace(s, exp=map_bodies(s.exp, placed)) for s in body.statements)
         made = _without_nested(replace(body, statements=tuple(inner)))
         for statement in made.statements:
-            if isinstance(statement.exp, Concat) and statement.exp.dimension == 0:
+            if isinstance(statement.exp, core.Concat) and statement.exp.dimension == 0:
                 made = _with_updates(made, statement, names, scope)
         return made
 
@@ -67,7 +58,7 @@ def _without_nested(body: Body) -> Body:
     made: list[Stm] = []
     for statement in body.statements:
         exp = statement.exp
-        if isinstance(exp, Concat) and exp.dimension == 0:
+        if isinstance(exp, core.Concat) and exp.dimension == 0:
             inner = {a for a in exp.arrays if a in parts and uses[a] == 1}
             made = [s for s in made if inner.isdisjoint(p.name for p in s.pattern)]
             arrays = (parts[a] if a in inner else (a,) for a in exp.arrays)
@@ -79,7 +70,7 @@ def _without_nested(body: Body) -> Body:
 
 def _with_updates(body: Body, joined: Stm, names: NameSource, scope: Scope) -> Body:
     """A body with a concatenation among its statements as updates."""
-    exp, (bound,) = joined.exp_of(Concat), joined.pattern
+    exp, (bound,) = joined.exp_of(core.Concat), joined.pattern
     starts = _starts(exp, scope)
     producers = _producers(body, exp, starts)
     if not producers:
@@ -95,16 +86,16 @@ def _with_updates(body: Body, joined: Stm, names: NameSource, scope: Scope) -> B
         nonlocal whole
         rows, *others = shape_of(scope[exp.arrays[part]])
         place = (
-            DimSlice(build.size_atom(starts[part]), rows, i64(1)),
-            *(DimSlice(i64(0), size, i64(1)) for size in others),
+            core.DimSlice(build.size_atom(starts[part]), rows, i64(1)),
+            *(core.DimSlice(i64(0), size, i64(1)) for size in others),
         )
         made = bound if part == last else Param(names.like(bound.name), bound.type)
-        build.bind((made,), Update(whole, place, exp.arrays[part]))
+        build.bind((made,), core.Update(whole, place, exp.arrays[part]))
         whole = made.name
 
     for at, statement in enumerate(body.statements):
         if at == min(producers.values()):
-            scratch = Scratch(bound.type.element, bound.type.shape)
+            scratch = core.Scratch(bound.type.element, bound.type.shape)
             build.bind((Param(whole, bound.type),), scratch)
         if statement is not joined:
             build.append(statement)
@@ -114,7 +105,7 @@ def _with_updates(body: Body, joined: Stm, names: NameSource, scope: Scope) -> B
     return replace(body, statements=tuple(build.statements))
 
 
-def _starts(exp: Concat, scope: Scope) -> list[Size]:
+def _starts(exp: core.Concat, scope: Scope) -> list[Size]:
     """Where each part begins."""
     starts = [ZERO]
     for part in exp.arrays:
@@ -122,7 +113,7 @@ def _starts(exp: Concat, scope: Scope) -> list[Size]:
     return starts
 
 
-def _producers(body: Body, exp: Concat, starts: list[Size]) -> dict[int, int]:
+def _producers(body: Body, exp: core.Concat, starts: list[Size]) -> dict[int, int]:
     """The parts that kernels of a body may write in their places, and the positions of
     the statements that make them."""
     made = {p.name: at for at, s in enumerate(body.statements) for p in s.pattern}
@@ -143,6 +134,8 @@ def _uses(body: Body) -> Counter[Name]:
     uses: Counter[Name] = Counter()
     for statement in body.statements:
         exp = statement.exp
-        uses.update(exp.arrays if isinstance(exp, Concat) else free_names(statement))
+        uses.update(
+            exp.arrays if isinstance(exp, core.Concat) else free_names(statement)
+        )
     uses.update(atom for atom in body.result if isinstance(atom, Name))
     return uses

@@ -10,18 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.analysis.aliases import NONE, Roots, find_aliases
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Body,
-    If,
-    Index,
-    Param,
-    Program,
-    ScalarOp,
-    SizeExp,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Body, Param, Program, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import SegMap, SegRed
 from minifut.ir.node import replace
@@ -36,7 +27,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
 
-@rule(Update)
+@rule(core.Update)
 def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
     """An update by one result of a branch, which nothing else uses.
 
@@ -65,10 +56,10 @@ def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
         return e
     """
     exp = statement.exp
-    if not isinstance(exp, Update) or not isinstance(exp.value, Name):
+    if not isinstance(exp, core.Update) or not isinstance(exp.value, Name):
         return None
     producer = context.definitions.get(exp.value)
-    if producer is None or not isinstance(producer.exp, If):
+    if producer is None or not isinstance(producer.exp, core.If):
         return None
     if exp.value in context.needed:
         return Declined("the result is needed elsewhere")
@@ -87,11 +78,13 @@ def update_in_branches(statement: Stm, context: StatementContext) -> Outcome:
     (bound,) = statement.pattern
     pattern = (*producer.pattern[:position], bound, *producer.pattern[position + 1 :])
     return (
-        replace(producer, pattern=pattern, exp=If(producer.exp.condition, *branches)),
+        replace(
+            producer, pattern=pattern, exp=core.If(producer.exp.condition, *branches)
+        ),
     )
 
 
-def _with_update(build: Builder, body: Body, position: int, exp: Update) -> Body:
+def _with_update(build: Builder, body: Body, position: int, exp: core.Update) -> Body:
     inner = build.nested()
     inner.extend(body.statements)
     updated = inner.let(replace(exp, value=body.result[position]), exp.array.base)
@@ -99,7 +92,7 @@ def _with_update(build: Builder, body: Body, position: int, exp: Update) -> Body
     return inner.finish(*result)
 
 
-@rule(Update)
+@rule(core.Update)
 def read_from_updated_array(statement: Stm, context: StatementContext) -> Outcome:
     """What an update writes is read from the updated array.
 
@@ -113,23 +106,18 @@ def read_from_updated_array(statement: Stm, context: StatementContext) -> Outcom
         let e: [4][n]f32 = d with [2i64] = x
         return e, x
     after:
-        let x_1: [n]f32 = segmap grid (j < n) -> (f32) {
-          let y: f32 = xs[j]
-          let z: f32 = mul_f32(y, y)
-          return returns z
-        }
-        let e: [4][n]f32 = d with [2i64] = x_1
-        let x: [n]f32 = e[2i64]
-        return e, x
+        like before, with
+        let x: => let x_1:
+        [2i64] = x => [2i64] = x_1 let x: [n]f32 = e[2i64]
     declines: nothing else uses the result
         like before of read_from_updated_array, with
         return e, x
         => return e
     """
-    exp = statement.exp_of(Update)
+    exp = statement.exp_of(core.Update)
     value = exp.value
     producer = context.definitions.get(value) if isinstance(value, Name) else None
-    if producer is None or not isinstance(producer.exp, (If, SegMap, SegRed)):
+    if producer is None or not isinstance(producer.exp, (core.If, SegMap, SegRed)):
         return None
     if value not in context.needed:
         return Declined("nothing else uses the result")
@@ -140,7 +128,7 @@ def read_from_updated_array(statement: Stm, context: StatementContext) -> Outcom
         replace(p, name=made) if p.name == value else p for p in producer.pattern
     )
     update = replace(statement, exp=replace(exp, value=made))
-    row = Index(statement.pattern[0].name, exp.slice)
+    row = core.Index(statement.pattern[0].name, exp.slice)
     read = Stm((Param(value, type_),), row, (), statement.location)
     return replace(producer, pattern=pattern), update, read
 
@@ -150,9 +138,9 @@ def _computing(names: set[Name], statements: tuple[Stm, ...]) -> tuple[Stm, ...]
     found: list[Stm] = []
     names = set(names)
     for statement in reversed(statements):
-        if isinstance(statement.exp, (ScalarOp, SizeExp)) and not names.isdisjoint(
-            p.name for p in statement.pattern
-        ):
+        if isinstance(
+            statement.exp, (core.ScalarOp, core.SizeExp)
+        ) and not names.isdisjoint(p.name for p in statement.pattern):
             found.insert(0, statement)
             names |= free_names(statement)
     return tuple(found)
@@ -164,7 +152,7 @@ def place_results(
     """Update arrays within the versions whose results they take."""
     roots: dict[Name, Roots] = {}
     for function in program.functions:
-        if contains(function, Update):
+        if contains(function, core.Update):
             roots |= find_aliases(function).roots
     placing = _Placing(names, scope_of(program), trace or Trace(), roots)
     made: Program = map_bodies(program, placing.body)
@@ -200,7 +188,7 @@ class _Placing:
     def producer(self, statements: tuple[Stm, ...], at: int) -> int | None:
         """The position of the statement that makes the array that an update writes."""
         exp = statements[at].exp
-        if not isinstance(exp, Update) or not isinstance(exp.value, Name):
+        if not isinstance(exp, core.Update) or not isinstance(exp.value, Name):
             return None
         if not isinstance(self.scope.get(exp.value), ArrayType):
             return None
@@ -212,7 +200,7 @@ class _Placing:
         """The statements with the update behind the producer, where the others can use
         what it writes."""
         statements, update = body.statements, body.statements[at]
-        exp, updated = update.exp_of(Update), update.pattern[0].name
+        exp, updated = update.exp_of(core.Update), update.pattern[0].name
         between = statements[producer + 1 : at]
         places = _computing(free_names(update), between)
         between = tuple(s for s in between if s not in places)
@@ -258,7 +246,7 @@ class _Placing:
     def joined(self, body: Body, producer: int, at: int) -> tuple[Stm, ...] | None:
         """The statements with the update within the branch that makes its value."""
         statements = body.statements
-        if not isinstance(statements[producer].exp, If):
+        if not isinstance(statements[producer].exp, core.If):
             return None
         bound = {p.name for p in statements[producer].pattern}
         between = statements[producer + 1 : at]

@@ -24,35 +24,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
+from minifut.ir import core, kernels
 from minifut.ir.accumulators import AccInput, WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
-from minifut.ir.core import (
-    Atom,
-    Body,
-    ForLoop,
-    Function,
-    If,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    Rearrange,
-    Reshape,
-    Scratch,
-    Stm,
-    Update,
-)
-from minifut.ir.kernels import (
-    KernelBody,
-    SegBinOp,
-    SegHist,
-    SegHistOp,
-    SegMap,
-    SegRed,
-    SegScan,
-)
+from minifut.ir.core import Atom, Body, Function, Lambda, Param, Program, Stm
+from minifut.ir.kernels import KernelBody
 from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.search import contains
@@ -76,7 +53,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Outcome
 from minifut.rewrite.trace import Derivation, Trace
 
-SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
 def sequentialise(
@@ -127,7 +104,9 @@ class _Sequentialiser:
 
     def node(self, node: Any) -> Any:
         """Host code: look for segmented operations."""
-        if isinstance(node, (KernelBody, SegBinOp, SegHistOp, AccInput)):
+        if isinstance(
+            node, (KernelBody, kernels.SegBinOp, kernels.SegHistOp, AccInput)
+        ):
             return self.inside(node)
         return map_children(node, self.node)
 
@@ -176,14 +155,14 @@ class _Sequentialiser:
         assert isinstance(statement.exp, Screma)
         loop_over_screma(build, statement, statement.exp)
         made = build.statements.pop()
-        loop = made.exp_of(Loop)
+        loop = made.exp_of(core.Loop)
         body = fuse_in_thread(loop.body, self.names, self.scope)
         build.append(self.inside(replace(made, exp=replace(loop, body=body))))
 
     def by_rows(self, statements: tuple[Stm, ...]) -> Iterator[Stm]:
         """The statements, with folds of flattened views as nests of folds."""
         for statement in statements:
-            if isinstance(statement.exp, Index | Rearrange | Reshape):
+            if isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape):
                 self.views[statement.pattern[0].name] = statement
             outcome: Outcome = None
             if isinstance(statement.exp, Screma) and self.wanted is None:
@@ -241,10 +220,10 @@ class _Carried:
     ) -> None:
         """Emit the loop whose body `inner` has collected."""
         bound = build.size_atom(width)
-        exp = Loop(
+        exp = core.Loop(
             tuple(self.parameters),
             tuple(self.initial),
-            ForLoop(index, bound, I64),
+            core.ForLoop(index, bound, I64),
             inner.finish(*self.following),
         )
         pattern = tuple(self.pattern)
@@ -304,7 +283,7 @@ def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
 
 
 def _scratch(build: Builder, bound: Param) -> Name:
-    exp = Scratch(element_of(bound.type), shape_of(bound.type))
+    exp = core.Scratch(element_of(bound.type), shape_of(bound.type))
     return build.let(exp, bound.name.base)
 
 
@@ -322,7 +301,7 @@ def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
             inside = in_bounds(inner, indices, shape[: len(indices)])
             then = inner.nested()
             updated = then.update(array, indices, value)
-            choice = If(inside, then.finish(updated), Body((), (array,)))
+            choice = core.If(inside, then.finish(updated), Body((), (array,)))
             array = inner.let(choice, array.base, build.scope[array])
         carried.following.append(array)
     carried.loop(build, inner, index, soac.width, ("scatter",))
@@ -345,10 +324,10 @@ def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
         old = tuple(then.index(array, *indices) for array in own)
         new = then.apply(op.operator, old + given)
         updated = [
-            then.let(Update(array, indices, atom), array.base)
+            then.let(core.Update(array, indices, atom), array.base)
             for array, atom in zip(own, new, strict=True)
         ]
-        choice = If(inside, then.finish(*updated), Body((), own))
+        choice = core.If(inside, then.finish(*updated), Body((), own))
         pattern = tuple(
             Param(build.names.like(array), build.scope[array]) for array in own
         )

@@ -16,29 +16,16 @@ from __future__ import annotations
 
 from itertools import product
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    ArrayLiteral,
-    Atom,
-    Body,
-    Concat,
-    Constant,
-    Manifest,
-    Replicate,
-    Reshape,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Stm
 from minifut.ir.scope import array_type
 from minifut.ir.types import ArrayType
-from minifut.passes.unroll_nests import (
-    MOST,
-    elements_in,
-    use_of_elements,
-)
+from minifut.passes.unroll_nests import MOST, elements_in, use_of_elements
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-JOINING = (Concat, Manifest, Replicate)
+JOINING = (core.Concat, core.Manifest, core.Replicate)
 RETURNED = 8
 """elements of an array that is only returned"""
 
@@ -83,9 +70,9 @@ def list_elements(statement: Stm, context: StatementContext) -> Outcome:
         _element(build, exp, place, context)
         for place in product(*(range(size) for size in sizes))
     ]
-    made = build.let(ArrayLiteral(tuple(cells), bound.type.element), "flat")
+    made = build.let(core.ArrayLiteral(tuple(cells), bound.type.element), "flat")
     if len(sizes) > 1:
-        made = build.let(Reshape(bound.type.shape, made))
+        made = build.let(core.Reshape(bound.type.shape, made))
     return with_values(statement, tuple(build.statements), (made,))
 
 
@@ -94,7 +81,7 @@ def _element(
 ) -> Atom:
     """What an array has at a place."""
     match exp:
-        case Concat(dimension, arrays):
+        case core.Concat(dimension, arrays):
             at = place[dimension]
             for array in arrays:
                 size = array_type(array, context.scope).shape[dimension].as_constant
@@ -103,9 +90,9 @@ def _element(
                     inner = (*place[:dimension], at, *place[dimension + 1 :])
                     return _read(build, array, inner, context)
                 at -= size
-        case Manifest(array):
+        case core.Manifest(array):
             return _read(build, array, place, context)
-        case Replicate(shape, value):
+        case core.Replicate(shape, value):
             return _read(build, value, place[len(shape) :], context)
     raise AssertionError(exp)
 
@@ -117,6 +104,6 @@ def _read(
     if isinstance(array, Constant) or not place:
         return array
     source = context.definition(array)
-    if isinstance(source, ArrayLiteral) and len(place) == 1:
+    if isinstance(source, core.ArrayLiteral) and len(place) == 1:
         return source.rows[place[0]]
     return build.index(array, *map(i64, place))

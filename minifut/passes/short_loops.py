@@ -19,23 +19,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
+from minifut.ir import core
 from minifut.ir.builder import i64
-from minifut.ir.core import (
-    ArrayLiteral,
-    Atom,
-    Body,
-    Constant,
-    DimSlice,
-    ForLoop,
-    If,
-    Index,
-    Loop,
-    Match,
-    Param,
-    ScalarOp,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import product
 from minifut.ir.soacs import SOAC_EXPRESSIONS
@@ -57,7 +43,7 @@ NOT_KNOWN = Declined("an element is at a place that depends on data, or the roun
 Constants: TypeAlias = dict[Name, Constant]
 
 
-@rule(Loop)
+@rule(core.Loop)
 def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
     """Mark a loop of few rounds over a small array, and those in it, to be written out.
 
@@ -89,7 +75,7 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (x: i32)
         let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}
     """
-    exp = statement.exp_of(Loop)
+    exp = statement.exp_of(core.Loop)
     if UNROLL in statement.attributes:
         return None
     small = any(map(_is_small, exp.parameters))
@@ -100,15 +86,15 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
     return (_marked(statement),)
 
 
-def _goes_over_table(exp: Loop, context: StatementContext) -> bool:
+def _goes_over_table(exp: core.Loop, context: StatementContext) -> bool:
     """Whether its counter goes over a literal, of which it reads the elements."""
-    if not isinstance(exp.form, ForLoop):
+    if not isinstance(exp.form, core.ForLoop):
         return False
     for inner in exp.body.statements:
         read = inner.exp
-        if isinstance(read, Index) and read.slice == (exp.form.index,):
+        if isinstance(read, core.Index) and read.slice == (exp.form.index,):
             table = context.definition(read.array)
-            if isinstance(table, ArrayLiteral):
+            if isinstance(table, core.ArrayLiteral):
                 return exp.form.bound == i64(len(table.rows))
     return False
 
@@ -121,7 +107,7 @@ def _is_small(bound: Param) -> bool:
 
 def _marked(node: Any) -> Any:
     node = map_children(node, _marked)
-    if isinstance(node, Stm) and isinstance(node.exp, Loop):
+    if isinstance(node, Stm) and isinstance(node.exp, core.Loop):
         return replace(node, attributes=(*node.attributes, UNROLL))
     return node
 
@@ -131,7 +117,7 @@ def _written_out(exp: object, known: Constants, own: set[Name]) -> int:
     scalars and the arrays that loops pass on (`own`); more than `LARGEST` if it cannot
     be, or if a place in such an array is not known even then."""
     match exp:
-        case Loop(form=ForLoop(index, bound, type_), body=body):
+        case core.Loop(form=core.ForLoop(index, bound, type_), body=body):
             rounds = _value(bound, known)
             if rounds is None or rounds.value > LARGEST:
                 return TOO_MANY
@@ -142,17 +128,18 @@ def _written_out(exp: object, known: Constants, own: set[Name]) -> int:
                 if total > LARGEST:
                     break
             return total
-        case If() | Match():
+        case core.If() | core.Match():
             return 1 + sum(_weight(body, known, own) for body in exp.branches)
-        case Index(array, places) if array not in own:
+        case core.Index(array, places) if array not in own:
             return 1
-        case Index(_, places) | Update(_, places, _):
+        case core.Index(_, places) | core.Update(_, places, _):
             fixed = all(
-                not isinstance(place, DimSlice) and _value(place, known) is not None
+                not isinstance(place, core.DimSlice)
+                and _value(place, known) is not None
                 for place in places
             )
             return 1 if fixed else TOO_MANY
-    return TOO_MANY if isinstance(exp, (Loop, *SOAC_EXPRESSIONS)) else 1
+    return TOO_MANY if isinstance(exp, (core.Loop, *SOAC_EXPRESSIONS)) else 1
 
 
 def _weight(body: Body, known: Constants, own: set[Name]) -> int:
@@ -160,7 +147,7 @@ def _weight(body: Body, known: Constants, own: set[Name]) -> int:
     known, own = dict(known), set(own)
     for statement in body.statements:
         exp = statement.exp
-        if isinstance(exp, ScalarOp):
+        if isinstance(exp, core.ScalarOp):
             operands = [_value(operand, known) for operand in exp.operands]
             values = [value for value in operands if value is not None]
             if len(values) == len(operands):
@@ -171,7 +158,7 @@ def _weight(body: Body, known: Constants, own: set[Name]) -> int:
         total += _written_out(exp, known, own)
         if total > LARGEST:
             break
-        if isinstance(exp, Update | If | Match | Loop):
+        if isinstance(exp, core.Update | core.If | core.Match | core.Loop):
             own.update(p.name for p in statement.pattern if shape_of(p.type))
     return total
 

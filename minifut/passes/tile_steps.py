@@ -29,28 +29,10 @@ from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, combine, difference, number
 from minifut.analysis.facts.reads import each_read
 from minifut.analysis.simple_points import is_simple
+from minifut.ir import core, kernels
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    DimSlice,
-    ForLoop,
-    Function,
-    If,
-    Loop,
-    Program,
-    Stm,
-)
-from minifut.ir.kernels import (
-    GRID,
-    NEVER,
-    AtLeast,
-    Parameter,
-    Returns,
-    SegMap,
-    TimeSteps,
-)
+from minifut.ir.core import Atom, Body, Constant, Function, Program, Stm
+from minifut.ir.kernels import GRID
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.search import nodes_of
@@ -80,7 +62,7 @@ LONGEST_ROW = 1 << 15
 PAPER = "Krishnamoorthy et al., Automatic parallelization of stencils (PLDI'07)"
 
 
-@rule(Loop, paper=PAPER)
+@rule(core.Loop, paper=PAPER)
 def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
     r"""Make four steps of a stencil at once.
 
@@ -137,9 +119,9 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
         let z: i64 = add_i64(x, y)
         => let z: i64 = add_i64(x, t)
     """
-    loop = statement.exp_of(Loop)
+    loop = statement.exp_of(core.Loop)
     stencil = _stencil_of(loop)
-    if not isinstance(stencil, SegMap):
+    if not isinstance(stencil, kernels.SegMap):
         return stencil
     (parameter,) = loop.parameters
     radius = _radius(stencil, parameter.name, context.facts)
@@ -148,9 +130,9 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
     if not radius:
         return Declined("points read their own rows only")
     build = context.builder(statement)
-    made = replace(stencil, steps=TimeSteps(STEPS, parameter.name, radius))
+    made = replace(stencil, steps=kernels.TimeSteps(STEPS, parameter.name, radius))
     several = Body((replace(loop.body.statements[0], exp=made),), loop.body.result)
-    assert isinstance(loop.form, ForLoop)
+    assert isinstance(loop.form, core.ForLoop)
     form, type_ = loop.form, loop.form.type
     whole = _whole(build, stencil, form)
     first = replace(loop, form=replace(form, bound=whole), body=several)
@@ -162,24 +144,28 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
     return tuple(build.statements)
 
 
-def _is_step(loop: Loop) -> bool:
+def _is_step(loop: core.Loop) -> bool:
     """Whether a loop applies one map again and again: facts are of use only then."""
     return _stencil_of(loop) is not None or steps_of_level(loop) is not None
 
 
-def _stencil_of(loop: Loop) -> SegMap | Declined | None:
+def _stencil_of(loop: core.Loop) -> kernels.SegMap | Declined | None:
     """The map that makes the array that a loop carries from the one before."""
-    if not isinstance(loop.form, ForLoop) or len(loop.body.statements) != 1:
+    if not isinstance(loop.form, core.ForLoop) or len(loop.body.statements) != 1:
         return None
     (statement,), exp = loop.body.statements, loop.body.statements[0].exp
-    if not isinstance(exp, SegMap) or exp.level != GRID or len(loop.parameters) != 1:
+    if (
+        not isinstance(exp, kernels.SegMap)
+        or exp.level != GRID
+        or len(loop.parameters) != 1
+    ):
         return None
     made = tuple(parameter.name for parameter in statement.pattern)
     (parameter,) = loop.parameters
     if loop.body.result != made or exp.scan is not None or exp.steps is not None:
         return None
     if not isinstance(parameter.type, ArrayType) or not isinstance(
-        exp.body.result[0], Returns
+        exp.body.result[0], kernels.Returns
     ):
         return None
     scalar = isinstance(exp.types[0], ScalarType)
@@ -192,11 +178,11 @@ def _stencil_of(loop: Loop) -> SegMap | Declined | None:
     return exp
 
 
-def _radius(stencil: SegMap, array: Name, facts: Facts) -> int | None:
+def _radius(stencil: kernels.SegMap, array: Name, facts: Facts) -> int | None:
     """How far away rows are that a point reads at most; None if that is not known."""
     space, radius = stencil.space, 0
     uses = sum(
-        isinstance(n, Stm) and array in free_names(n) and not isinstance(n.exp, If)
+        isinstance(n, Stm) and array in free_names(n) and not isinstance(n.exp, core.If)
         for n in walk(stencil.body)
     )
     with facts.inner():
@@ -207,7 +193,7 @@ def _radius(stencil: SegMap, array: Name, facts: Facts) -> int | None:
                 continue
             uses -= 1
             row = read.slice[0]
-            if isinstance(row, DimSlice) or len(read.slice) != len(space.sizes):
+            if isinstance(row, core.DimSlice) or len(read.slice) != len(space.sizes):
                 return None
             moved = difference(facts.form(row), facts.form(space.indices[0]))
             while not _within(facts, moved, radius):
@@ -222,26 +208,28 @@ def _within(facts: Facts, moved: Form, radius: int) -> bool:
     return facts.proves(low) is not None and facts.proves(high) is not None
 
 
-def _whole(build: Builder, stencil: SegMap, form: ForLoop) -> Atom:
+def _whole(build: Builder, stencil: kernels.SegMap, form: core.ForLoop) -> Atom:
     """How often several steps are made at once, as the loop's index counts."""
     (element,) = stencil.types
     assert isinstance(element, ScalarType)
     sizes = stencil.space.sizes
-    threshold = Parameter(
+    threshold = kernels.Parameter(
         UNNAMED,
         "threshold",
-        (("cpu", LARGE), ("gpu", NEVER)),
-        (0, NEVER),
+        (("cpu", LARGE), ("gpu", kernels.NEVER)),
+        (0, kernels.NEVER),
         "steps of a stencil are made several at once, in tiles",
     )
-    condition = build.let(AtLeast(product(sizes) * element.bytes, threshold), "large")
+    condition = build.let(
+        kernels.AtLeast(product(sizes) * element.bytes, threshold), "large"
+    )
     row = product(sizes[1:])
     if row.as_constant is None or int(row.as_constant) > LONGEST_ROW // element.bytes:
         short = build.op("le", build.size_atom(row), i64(LONGEST_ROW // element.bytes))
         condition = build.op("and", condition, short)
     some = build.op("quot", form.bound, Constant(STEPS, form.type), base="some")
     none = Constant(0, form.type)
-    choice = If(condition, Body((), (some,)), Body((), (none,)))
+    choice = core.If(condition, Body((), (some,)), Body((), (none,)))
     return build.let(choice, "whole")
 
 
@@ -249,9 +237,9 @@ class _Walk(FactsWalk):
     """Applies the rules, and names thresholds by the functions that they are in."""
 
     stem = "main"
-    rules: Mapping[type, tuple[Rule, ...]] = {Loop: (tile_stencil_steps,)}
+    rules: Mapping[type, tuple[Rule, ...]] = {core.Loop: (tile_stencil_steps,)}
     finds_invariants = False
-    sought = (Loop,)
+    sought = (core.Loop,)
 
     def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
         super().__init__(names, scope, trace)
@@ -259,7 +247,7 @@ class _Walk(FactsWalk):
 
     def function(self, function: Function) -> Function:
         self.stem = function.name.base
-        loops = nodes_of(Loop, function)
+        loops = nodes_of(core.Loop, function)
         return super().function(function) if any(map(_is_step, loops)) else function
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
@@ -271,7 +259,7 @@ class _Walk(FactsWalk):
     def _named(self, statement: Stm) -> Stm:
         exp = statement.exp
         unnamed = (UNNAMED, emitter.UNNAMED)
-        if not isinstance(exp, AtLeast) or exp.threshold.name not in unnamed:
+        if not isinstance(exp, kernels.AtLeast) or exp.threshold.name not in unnamed:
             return statement
         name = f"{self.stem}.{exp.threshold.name}"
         self.tiled[name] += 1

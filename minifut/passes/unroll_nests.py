@@ -18,26 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    ArrayLiteral,
-    Assert,
-    Atom,
-    Body,
-    Concat,
-    Constant,
-    Copy,
-    DimSlice,
-    Exp,
-    Index,
-    Iota,
-    Lambda,
-    Manifest,
-    Rearrange,
-    Reshape,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Stm
 from minifut.ir.soacs import Screma, operand_count
 from minifut.ir.traverse import free_names, rename, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
@@ -52,8 +35,8 @@ MOST = 32
 """elements of such an array"""
 SHARED = 8
 """operators of a body that are not to be repeated for each element of a row"""
-VIEWS = (Index, Rearrange, Reshape)
-PARTS = (ArrayLiteral, Concat, Manifest)
+VIEWS = (core.Index, core.Rearrange, core.Reshape)
+PARTS = (core.ArrayLiteral, core.Concat, core.Manifest)
 """what is made of arrays whose elements it has"""
 LARGEST = 512
 """statements that are written out"""
@@ -103,9 +86,9 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
     made = []
     for cells, bound in zip(_cells(build, exp), statement.pattern, strict=True):
         assert isinstance(bound.type, ArrayType)
-        flat = build.let(ArrayLiteral(tuple(cells), bound.type.element))
+        flat = build.let(core.ArrayLiteral(tuple(cells), bound.type.element))
         whole = len(shape_of(bound.type)) == 1
-        made.append(flat if whole else build.let(Reshape(bound.type.shape, flat)))
+        made.append(flat if whole else build.let(core.Reshape(bound.type.shape, flat)))
     return with_values(statement, tuple(build.statements), tuple(made))
 
 
@@ -142,18 +125,18 @@ def shares_places(exp: Screma, body: Body) -> bool:
     width = exp.width.as_constant
     if not exp.is_map or width is None or width > FEW:
         return False
-    numbers = sum(isinstance(s.exp, ScalarOp) for s in body.statements)
+    numbers = sum(isinstance(s.exp, core.ScalarOp) for s in body.statements)
     if numbers < SHARED:
         return False
     places = _data_dependent(body)
     for statement in exp.function.body.statements:
-        used = isinstance(statement.exp, ScalarOp) and statement.exp.operands
+        used = isinstance(statement.exp, core.ScalarOp) and statement.exp.operands
         if used and not places.isdisjoint(used):
             places.update(p.name for p in statement.pattern)
     rows = [s for s in body.statements for p in s.pattern if p.name in exp.arrays]
     read = [n for part in (*rows, exp.function) for n in walk(part)]
     return any(
-        isinstance(n, Index) and not places.isdisjoint(free_names(n) - {n.array})
+        isinstance(n, core.Index) and not places.isdisjoint(free_names(n) - {n.array})
         for n in read
     )
 
@@ -163,8 +146,8 @@ def _data_dependent(body: Body) -> set[Atom]:
     found: set[Atom] = set()
     for statement in body.statements:
         exp = statement.exp
-        depends = isinstance(exp, Index)
-        if isinstance(exp, ScalarOp) and exp.operator.result.is_integer:
+        depends = isinstance(exp, core.Index)
+        if isinstance(exp, core.ScalarOp) and exp.operator.result.is_integer:
             depends = exp.operator.operands[0].is_float or any(
                 operand in found for operand in exp.operands
             )
@@ -176,11 +159,11 @@ def _data_dependent(body: Body) -> set[Atom]:
 def _uses_elements(names: set[Name], statement: Stm) -> bool:
     exp: Exp = statement.exp
     match exp:
-        case Reshape() | Rearrange():
+        case core.Reshape() | core.Rearrange():
             return True
-        case Concat() | Manifest() | ArrayLiteral():
+        case core.Concat() | core.Manifest() | core.ArrayLiteral():
             return elements_in(statement.pattern[0].type) <= MOST
-        case Index():
+        case core.Index():
             return all(map(_is_fixed, exp.slice))
         case Screma():
             if is_short_fold(exp, FEW) or 0 < _size(exp) <= LARGEST:
@@ -216,9 +199,9 @@ def is_scalar_function(function: Lambda) -> bool:
     )
 
 
-def _is_fixed(place: Atom | DimSlice) -> bool:
+def _is_fixed(place: Atom | core.DimSlice) -> bool:
     """Whether it is known where a part of an array is."""
-    if not isinstance(place, DimSlice):
+    if not isinstance(place, core.DimSlice):
         return isinstance(place, Constant)
     ends = isinstance(place.start, Constant) and isinstance(place.stride, Constant)
     return ends and place.length.as_constant is not None
@@ -233,18 +216,18 @@ def reads_elements(exp: Screma, context: StatementContext) -> bool:
     """Whether a nest reads an array of which each element is known, other than an
     `iota`."""
     return any(
-        not isinstance(context.definition(name), Iota) and is_known(name, context)
+        not isinstance(context.definition(name), core.Iota) and is_known(name, context)
         for name in free_names(exp)
     )
 
 
-def literal_of(array: Atom, context: StatementContext) -> ArrayLiteral | None:
+def literal_of(array: Atom, context: StatementContext) -> core.ArrayLiteral | None:
     """The literal that an array is, perhaps under another shape."""
     source = context.definition(array)
-    while isinstance(source, Copy | Reshape):
-        inner = source.atom if isinstance(source, Copy) else source.array
+    while isinstance(source, core.Copy | core.Reshape):
+        inner = source.atom if isinstance(source, core.Copy) else source.array
         source = context.definition(inner)
-    return source if isinstance(source, ArrayLiteral) else None
+    return source if isinstance(source, core.ArrayLiteral) else None
 
 
 def is_known(array: Atom, context: StatementContext) -> bool:
@@ -252,16 +235,16 @@ def is_known(array: Atom, context: StatementContext) -> bool:
     literal, of a literal of such arrays, and what is seen of them through views."""
     source = context.definition(array)
     match source:
-        case Iota():
+        case core.Iota():
             return isinstance(source.start, Constant)
-        case ArrayLiteral(rows, type_):
+        case core.ArrayLiteral(rows, type_):
             scalars = isinstance(type_, ScalarType)
             return scalars or all(is_known(row, context) for row in rows)
-        case Copy(atom):
+        case core.Copy(atom):
             return is_known(atom, context)
-        case Reshape(_, inner) | Rearrange(_, inner):
+        case core.Reshape(_, inner) | core.Rearrange(_, inner):
             return is_known(inner, context)
-        case Index(inner, places):
+        case core.Index(inner, places):
             return all(map(_is_fixed, places)) and is_known(inner, context)
     return False
 
@@ -284,7 +267,7 @@ def _size(exp: Screma) -> int:
     body = exp.function.body
     inner = [s for s in body.statements if isinstance(s.exp, Screma)]
     plain = [s for s in body.statements if not isinstance(s.exp, Screma)]
-    others = (Assert, ArrayLiteral, *VIEWS)
+    others = (core.Assert, core.ArrayLiteral, *VIEWS)
     scalars = [s for s in plain if not isinstance(s.exp, others)]
     arrays = {parameter.name for s in inner for parameter in s.pattern}
     if not is_scalar_code(scalars) or not arrays.isdisjoint(_used(plain)):

@@ -39,28 +39,14 @@ from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    ArrayLiteral,
-    Atom,
-    Body,
-    Constant,
-    Copy,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Program,
-    Rearrange,
-    Reshape,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Lambda, Program, Stm
 from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import scope_of
 from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
-from minifut.ir.traverse import map_children, rename
+from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 from minifut.passes.sequential_parts import write_out
@@ -82,7 +68,14 @@ from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
-KNOWN = (ArrayLiteral, Copy, Index, Iota, Rearrange, Reshape)
+KNOWN = (
+    core.ArrayLiteral,
+    core.Copy,
+    core.Index,
+    core.Iota,
+    core.Rearrange,
+    core.Reshape,
+)
 WIDEST = 16
 """points of a map in which folds are written out that are as long"""
 QUOTIENTS = ("div", "mod", "quot", "rem")
@@ -129,7 +122,7 @@ class _Walk:
         """The same, with folds of at most so many elements written out."""
         if isinstance(node, Screma):
             most = WIDEST if _is_narrow(node) else FEW
-        if isinstance(node, Loop):
+        if isinstance(node, core.Loop):
             self.rounds.append(node.body)
         if not isinstance(node, Body):
             return map_children(node, lambda child: self.inside(child, most))
@@ -164,7 +157,7 @@ class _Walk:
 
     def marked(self, statement: Stm) -> Stm:
         """The statement, marked to be written out if it is a short loop."""
-        if isinstance(statement.exp, Loop):
+        if isinstance(statement.exp, core.Loop):
             outcome = mark_short_loop(statement, self.context)
             if isinstance(outcome, tuple):
                 (statement,) = outcome
@@ -225,18 +218,6 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let rs: [2]i32 = ps
     before:
         given (zs: [2]i32)
-        let s: i32 = redomap(2, (zs), reduce commutative(add_i32, (0i32)),
-          \(z: i32) -> (i32) {mul_i32(z, z)})
-    after:
-        let z: i32 = zs[0i64]
-        let p: i32 = mul_i32(z, z)
-        let z_1: i32 = zs[1i64]
-        let p_1: i32 = mul_i32(z_1, z_1)
-        let a: i32 = add_i32(0i32, p)
-        let b: i32 = add_i32(a, p_1)
-        let s: i32 = b
-    before:
-        given (zs: [2]i32)
         let ss: [2]i32 = scanomap(2, (zs), scan(add_i32, (0i32)),
           \(z: i32) -> (i32) {mul_i32(z, z)})
     after:
@@ -275,13 +256,13 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     def elements(point: int) -> list[Atom]:
         return [
             source.rows[point]
-            if isinstance(source, ArrayLiteral)
+            if isinstance(source, core.ArrayLiteral)
             else build.index(array, i64(point))
             for array, source in zip(exp.arrays, inputs, strict=True)
         ]
 
     results = write_out(build, exp, elements, _applied)
-    atoms = tuple(e.atom if isinstance(e, Copy) else build.let(e) for e in results)
+    atoms = tuple(e.atom if isinstance(e, core.Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
 
 
@@ -300,7 +281,7 @@ def _has_period(function: Lambda) -> bool:
     least = {p.name: SMALL_DIVISOR for p in function.parameters}
     for statement in function.body.statements:
         match statement.exp:
-            case ScalarOp(operator, (Name() as of, Constant(by))):
+            case core.ScalarOp(operator, (Name() as of, Constant(by))):
                 if operator.type != I64 or of not in least:
                     continue
                 if operator.name == "mul":
@@ -319,6 +300,4 @@ def _applied(
 ) -> Sequence[Atom]:
     names = (parameter.name for parameter in function.parameters)
     known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
-    body = rename(function.body, build.names, known)
-    build.extend(body.statements)
-    return body.result
+    return build.inline(function.body, known)

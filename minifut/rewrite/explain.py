@@ -21,26 +21,17 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import TypeAlias
 
+from minifut.ir import kernels
 from minifut.ir.core import Stm
-from minifut.ir.kernels import (
-    NEVER,
-    AtLeast,
-    GetParameter,
-    Parameter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-)
 from minifut.ir.printer import Printer
 from minifut.ir.traverse import walk
 from minifut.rewrite.trace import Step, Trace
 
 WORDS: dict[type, str] = {
-    SegMap: "segmap",
-    SegRed: "segred",
-    SegScan: "segscan",
-    SegHist: "seghist",
+    kernels.SegMap: "segmap",
+    kernels.SegRed: "segred",
+    kernels.SegScan: "segscan",
+    kernels.SegHist: "seghist",
 }
 
 
@@ -100,7 +91,7 @@ def _without_repetition(
     return tuple(lines)
 
 
-ExplainedItem: TypeAlias = str | Parameter
+ExplainedItem: TypeAlias = str | kernels.Parameter
 """the head of a kernel, or a tuning parameter"""
 
 
@@ -140,9 +131,9 @@ def line(step: Step, own: list[ExplainedItem], schedule: str) -> str:
     return f"{step.rule.name}{label}{made_text}{governed}"
 
 
-def _default(parameter: Parameter, schedule: str) -> str:
+def _default(parameter: kernels.Parameter, schedule: str) -> str:
     number = dict(parameter.defaults).get(schedule, 0)
-    return f"{parameter.name} = {'never' if number >= NEVER else number}"
+    return f"{parameter.name} = {'never' if number >= kernels.NEVER else number}"
 
 
 def own_findings(steps: list[Step], names: Printer) -> list[list[ExplainedItem]]:
@@ -171,9 +162,14 @@ def findings(statements: tuple[Stm, ...], names: Printer) -> Iterator[ExplainedI
     for statement in statements:
         for node in walk(statement):
             match node:
-                case GetParameter(parameter) | AtLeast(_, parameter):
+                case kernels.GetParameter(parameter) | kernels.AtLeast(_, parameter):
                     yield parameter
-                case SegMap() | SegRed() | SegScan() | SegHist():
+                case (
+                    kernels.SegMap()
+                    | kernels.SegRed()
+                    | kernels.SegScan()
+                    | kernels.SegHist()
+                ):
                     sizes = map(names.any, node.space.sizes)
                     word = WORDS[type(node)]
                     yield f"{word} {node.level} ({', '.join(sizes)})"

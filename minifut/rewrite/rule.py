@@ -84,8 +84,8 @@ Kind: TypeAlias = type | tuple[type, ...]
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
     """`label` is the paper's own name for it (G2, Gr, ...), `inverse` the name of the
-    rule that undoes it; `of` are the classes of expressions that statements must have
-    to be of its kind."""
+    rule that undoes it; `of` are the classes that a node, or what it binds,
+    must have to be of its kind."""
 
     name: str
     function: RuleFunction
@@ -104,12 +104,17 @@ class Rule:
 
     def outcome(self, node: Any, context: Any) -> Any:
         """The outcome, without a record."""
-        if self.of is not None and not isinstance(node.exp, self.of):
+        if self.of is not None and not self.is_of_kind(node, self.of):
             return None
         try:
             return self.function(node, context)
         except Decline as reason:
             return Declined(str(reason))
+
+    @staticmethod
+    def is_of_kind(node: Any, kind: Kind) -> bool:
+        """Whether this is a node of these classes, or binds such an expression."""
+        return isinstance(node, kind) or isinstance(getattr(node, "exp", None), kind)
 
     def fires(self, node: Any, context: Any) -> bool:
         """Whether the rule applies; then its rewrite is emitted, or its decision

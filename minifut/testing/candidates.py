@@ -119,9 +119,7 @@ def _grouped(
 
 
 def taken_apart(
-    described: Sequence[EntryType],
-    values: Sequence[Any],
-    opaques: OpaqueValues,
+    described: Sequence[EntryType], values: Sequence[Any], opaques: OpaqueValues
 ) -> list[Any]:
     """The leaves of values that an entry point gave."""
 

@@ -248,9 +248,7 @@ def _cost(time: MeasuredTime, reference: MeasuredTime) -> float:
     return math.log(max(1e-9, time.seconds) / max(1e-9, reference.seconds))
 
 
-def _versions(
-    subjects: Sequence[Subject],
-) -> Iterator[tuple[Settings, list[Subject]]]:
+def _versions(subjects: Sequence[Subject]) -> Iterator[tuple[Settings, list[Subject]]]:
     """What is forced without forcing anything, then each decision at each place, with
     what leads there; and the data sets that it concerns."""
     yield {}, list(subjects)

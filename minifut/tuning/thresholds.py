@@ -149,10 +149,7 @@ class ThresholdSearch:
         return [amount for compared, amount in sample.comparisons if compared == name]
 
     def _decide(
-        self,
-        name: str,
-        findings: Sequence[tuple[Subject, Finding]],
-        defaults: Settings,
+        self, name: str, findings: Sequence[tuple[Subject, Finding]], defaults: Settings
     ) -> None:
         if findings:
             said = [finding for _, finding in findings]
@@ -166,11 +163,7 @@ class ThresholdSearch:
         return any(name == decided for decided, _, _ in path)
 
     def finding(
-        self,
-        name: str,
-        subject: Subject,
-        contexts: Sequence[Settings],
-        share: float,
+        self, name: str, subject: Subject, contexts: Sequence[Settings], share: float
     ) -> Finding | None:
         """What the data set says, with so many runs; None: nothing."""
         for ancestors in contexts:

@@ -82,9 +82,7 @@ def leaf_types(type_: Described) -> list[ValueType]:
 
 
 def close_value(
-    type_: Described,
-    leaves: Sequence[Any],
-    opaque: Callable[[Any, Sequence[Any]], Any],
+    type_: Described, leaves: Sequence[Any], opaque: Callable[[Any, Sequence[Any]], Any]
 ) -> Any:
     """The value with these leaves; `opaque(type, leaves)` makes the opaque ones."""
     match type_.kind:

@@ -19,7 +19,8 @@ is another one but for some edits states those only:
 
 `like before`, `like after` and `like declines` are the nearest ones above, `like before
 of RULE` is the first one of another rule. An edit replaces whole words, wherever they occur, and takes
-all white space for the same; each has to occur.
+all white space for the same; each has to occur. `like before, then` is for what begins
+with another text.
 
 What the texts are, and what else must hold, depends on the language that the rule is for:
 
@@ -37,7 +38,7 @@ from dataclasses import dataclass
 
 from minifut.rewrite.rule import REGISTRY, Declined, Rule
 
-_REFERENCE = re.compile(r"like (before|after|declines)(?: of (\w+))?(?:, with)?")
+_REFERENCE = re.compile(r"like (before|after|declines)(?: of (\w+))?(?:, (with|then))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,7 @@ def _expanded(written: list[tuple[str, str]], number: int) -> str:
     reference = _REFERENCE.fullmatch(first.strip())
     if reference is None:
         return text
-    side, rule = reference.groups()
+    side, rule, how = reference.groups()
     places: Iterable[int] = reversed(range(number))
     if rule is not None:
         written = _written(REGISTRY[rule].documentation)
@@ -121,6 +122,8 @@ def _expanded(written: list[tuple[str, str]], number: int) -> str:
     if place is None:
         raise ValueError(f"there is no text for {first.strip()!r}")
     meant = _expanded(written, place)
+    if how == "then":
+        return f"{meant}\n{rest}"
     for old, new in edits_of(rest):
         meant, count = re.subn(_pattern(old), lambda _, new=new: new, meant)
         if not count:

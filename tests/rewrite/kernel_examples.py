@@ -17,11 +17,13 @@ fold` or `long fold` makes the loop below it a `Fold`: in its body the first sta
 that of the point, the second the operator, and a third one is done with the result.
 
 The text that the rule makes must be that of `after`, but for white space; and a kernel
-made of it must leave in memory what one of the statement as it was leaves there.
+made of it must leave in memory what one of the statement as it was leaves there. In it
+a line `as before` is the statement of `before`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -49,6 +51,7 @@ from tests.rewrite.examples import Example
 from tests.rewrite.read_c import Reader
 
 WIDTH = 4
+AS_BEFORE = re.compile(r"\bas before\b")
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
 
 
@@ -169,8 +172,10 @@ def complaint(rule: Rule, example: Example) -> str | None:
         return wrong
     assert isinstance(outcome, tuple)
     found = printed(written, outcome)
-    if found.split() != example.after.split():
-        return f"gave\n{found}\ninstead of\n{example.after}"
+    assert written.statement is not None
+    after = AS_BEFORE.sub(printed(written, (written.statement,)), example.after)
+    if found.split() != after.split():
+        return f"gave\n{found}\ninstead of\n{after}"
     return None
 
 

@@ -10,9 +10,7 @@ from minifut.ir.search import nodes_of
 
 
 def each_read(
-    facts: Facts,
-    statements: Iterable[Stm],
-    define: Callable[[Stm], None] | None = None,
+    facts: Facts, statements: Iterable[Stm], define: Callable[[Stm], None] | None = None
 ) -> Iterator[Index]:
     """Each read of an array; while it is looked at, the facts are those of the branches
     around it and of the statements before, as `define` learns them."""

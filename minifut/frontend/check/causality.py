@@ -28,10 +28,7 @@ class _Causality:
         self.unknown = unknown
 
     def need(
-        self,
-        what: str,
-        node: syntax.Exp | syntax.Pattern,
-        known: frozenset[Name],
+        self, what: str, node: syntax.Exp | syntax.Pattern, known: frozenset[Name]
     ) -> None:
         """The sizes in a node's type are needed here."""
         assert node.type is not None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from minifut.errors import CompileError
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.causality import check_causality
 from minifut.frontend.check.environment import (
     Checking,
@@ -43,16 +43,7 @@ from minifut.frontend.check.solver import (
     show_constructors,
 )
 from minifut.frontend.check.witnesses import free_sizes, must_be_explicit
-from minifut.frontend.types import (
-    UNIT,
-    Meta,
-    Named,
-    Scalar,
-    Scheme,
-    Type,
-    map_type,
-    record,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 FORMS = (applications, bindings, sized_applications, sized_bindings, loops, slices)
@@ -117,7 +108,7 @@ def _check(
     node.name_resolved = name
     node.type = type_
     node.scheme_parameters = tuple(n for n, _ in done.parameters)
-    context.values[name] = Scheme(done.parameters, type_)
+    context.values[name] = types.Scheme(done.parameters, type_)
     context.joined.update(state.joined_of(done.exts, dict(done.parameters)))
     return name
 
@@ -133,7 +124,7 @@ def _infer(
     if name is not None:
         own = inference.free(node.location)
         scope.bind_value(node.name, name)
-        inference.types[name] = Scheme((), own)
+        inference.types[name] = types.Scheme((), own)
     bind_parameters(inference, node.parameters, node.type_parameters)
     body = infer(inference, node.body)
     result = unify_result(inference, node.body.location, node.result, body)
@@ -154,7 +145,7 @@ def solve(inference: Inference, own: Type) -> Parameters:
             continue
         if isinstance(wanted, HasFields):
             shown = show(
-                record({n: inference.finish(t) for n, t in wanted.fields.items()})
+                types.record({n: inference.finish(t) for n, t in wanted.fields.items()})
             )
             raise error(
                 solver.origins[number],
@@ -185,10 +176,10 @@ def solve(inference: Inference, own: Type) -> Parameters:
             )
         elif isinstance(wanted, Free) and number in visible:
             parameter = inference.context.names.fresh(f"t{number}")
-            solver.links[number] = Named(parameter, (), wanted.lifted)
+            solver.links[number] = types.Named(parameter, (), wanted.lifted)
             generalised.append((parameter, wanted.lifted))
         else:
-            solver.links[number] = UNIT
+            solver.links[number] = types.UNIT
     return tuple(generalised)
 
 
@@ -196,23 +187,23 @@ def _metas(type_: Type) -> set[int]:
     found: set[int] = set()
 
     def on_type(term: Type) -> Type | None:
-        if isinstance(term, Meta):
+        if isinstance(term, types.Meta):
             found.add(term.id)
         return None
 
-    map_type(type_, on_type, lambda s: s)
+    types.map_type(type_, on_type, lambda s: s)
     return found
 
 
 def _default(inference: Inference, number: int, wanted: OneOf, visible: bool) -> Type:
     origin = inference.solver.origins[number]
     if len(wanted.names) == 1:
-        return Scalar(wanted.names[0])
+        return types.Scalar(wanted.names[0])
     for name in ("i32", "f64"):
         if name in wanted.names:
             if visible and origin is not None:
                 inference.context.warn(origin, f"Defaulting ambiguous type to {name}.")
-            return Scalar(name)
+            return types.Scalar(name)
     raise error(
         origin,
         f"Type is ambiguous (could be one of {', '.join(wanted.names)}).",

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.frontend.check.consumption import ConsumptionChecker
 from minifut.frontend.types import (
-    Array,
     Arrow,
     Named,
     Scheme,
@@ -20,6 +19,7 @@ from minifut.frontend.types import (
     has_unique,
     is_size,
     map_type,
+    strip_unique,
 )
 from minifut.names import Name
 
@@ -221,18 +221,4 @@ def parameters_of(type_: Type) -> tuple[list[Arrow], Type]:
 
 def plain(type_: Type) -> Type:
     """The type of a value as such: no `*` outside of functions."""
-    if not has_unique(type_):
-        return type_
-
-    def on_type(term: Type) -> Type | None:
-        match term:
-            case Array(size, element, True):
-                return Array(size, plain(element))
-            case Named(name, arguments, lifted, True):
-                return Named(name, arguments, lifted)
-            case Arrow():
-                return term
-            case _:
-                return None
-
-    return map_type(type_, on_type, lambda size: size)
+    return strip_unique(type_, functions=False) if has_unique(type_) else type_

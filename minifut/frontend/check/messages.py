@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 from minifut.errors import CompileError, Location, Portable
 from minifut.frontend import syntax, types
@@ -16,6 +17,9 @@ from minifut.frontend.types import Arrow, Size, SizeVar, Type, map_type
 from minifut.names import Name
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Mismatch(Portable):
@@ -106,6 +110,17 @@ def show(
 def mentions(type_: Type, name: object) -> bool:
     """Does a name occur in a size of the type?"""
     return any(name in free_in_size(size) for size, _, _ in dimensions(type_))
+
+
+def refuse_again(
+    seen: dict[K, Location], key: K, location: Location, what: str
+) -> None:
+    """Note what is here; an error if it was `seen` elsewhere, `what` says before the
+    place."""
+    before = seen.setdefault(key, location)
+    if before is not location:
+        text = f"{what} {before.line}:{before.column}."
+        raise error(location, text, "duplicate-definition")
 
 
 def error(

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import resources
 
 from minifut.errors import Source
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check import builtins
 from minifut.frontend.check.environment import (
     CheckedModule,
@@ -25,15 +25,7 @@ from minifut.frontend.check.environment import (
     TypeBinding,
     abstract_type,
 )
-from minifut.frontend.types import (
-    BOOL,
-    SCALAR_NAMES,
-    Arrow,
-    Named,
-    Scalar,
-    Scheme,
-    Type,
-)
+from minifut.frontend.types import Type
 from minifut.ir.node import immutable
 from minifut.names import Name
 
@@ -63,7 +55,7 @@ class PreludeValue:
     """A value of the prelude: `kind` is "intrinsic" or "definition"."""
 
     name: Name
-    scheme: Scheme
+    scheme: types.Scheme
     kind: str
     intrinsic: str | None = None
     declaration: syntax.ValueDeclaration | None = None
@@ -114,7 +106,7 @@ class NumericModule(Structure):
         self.prelude = prelude
         self.table = builtins.module_table(name)
         names = prelude.context.names
-        scalar = Scalar(name)
+        scalar = types.Scalar(name)
         self.types["t"] = TypeBinding(names.fresh("t"), (), scalar, (), "")
         if name in builtins.FLOATS:
             bits = builtins.bits_type(name)
@@ -127,7 +119,7 @@ class NumericModule(Structure):
         signature = self.table.get(name)
         if signature is not None:
             type_ = builtins.intrinsic_type(self.name, name, signature)
-            scheme = Scheme((), type_)
+            scheme = types.Scheme((), type_)
             found = self.prelude.intrinsic(f"{self.name}.{name}", name, scheme)
         elif name in builtins.template_names(self.name):
             found = self.prelude.template(name, self.name)
@@ -185,7 +177,7 @@ class Prelude:
             found = self._operator(name)
         elif ("value", name) in index():
             found = self._from_text(index()["value", name])
-        elif name in SCALAR_NAMES or name == "intrinsics":
+        elif name in types.SCALAR_NAMES or name == "intrinsics":
             module = self._modules.get(name)
             if module is None:
                 module = (
@@ -211,12 +203,12 @@ class Prelude:
 
     def type(self, name: str) -> TypeBinding | None:
         """A scalar type."""
-        if name not in SCALAR_NAMES:
+        if name not in types.SCALAR_NAMES:
             return None
         found = self._types.get(name)
         if found is None:
             fresh = self.context.names.fresh(name)
-            found = TypeBinding(fresh, (), Scalar(name), (), "")
+            found = TypeBinding(fresh, (), types.Scalar(name), (), "")
             self._types[name] = found
         return found
 
@@ -271,11 +263,11 @@ class Prelude:
     def listing(self) -> dict[str, None]:
         """The names of values, for hints."""
         names = [name for space, name in index() if space == "value"]
-        return dict.fromkeys((*names, *SCALAR_NAMES))
+        return dict.fromkeys((*names, *types.SCALAR_NAMES))
 
     # --- making -------------------------------------------------------------------
 
-    def intrinsic(self, key: str, base: str, scheme: Scheme) -> Name:
+    def intrinsic(self, key: str, base: str, scheme: types.Scheme) -> Name:
         """A value without a body."""
         name = self.context.names.fresh(base)
         self.context.values[name] = scheme
@@ -285,10 +277,17 @@ class Prelude:
     def _operator(self, symbol: str) -> Name:
         kinds, signature = builtins.OPERATORS[symbol]
         parameter = self.context.names.fresh("t")
-        letters: dict[str, Type] = {"t": Named(parameter), "b": BOOL}
-        scheme = Scheme(((parameter, ""),), builtins.from_letters(signature, letters))
+        letters: dict[str, Type] = {"t": types.Named(parameter), "b": types.BOOL}
+        scheme = types.Scheme(
+            ((parameter, ""),), builtins.from_letters(signature, letters)
+        )
         if len(kinds) == 1:
-            scheme = Scheme((), Arrow(None, BOOL, Arrow(None, BOOL, BOOL)))
+            scheme = types.Scheme(
+                (),
+                types.Arrow(
+                    None, types.BOOL, types.Arrow(None, types.BOOL, types.BOOL)
+                ),
+            )
         elif kinds:
             self.context.overloads[parameter] = kinds
         return self.intrinsic(symbol, symbol, scheme)

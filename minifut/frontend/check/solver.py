@@ -17,23 +17,10 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.errors import Location
+from minifut.frontend import types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import Mismatch
-from minifut.frontend.types import (
-    Array,
-    Arrow,
-    Meta,
-    Named,
-    Record,
-    Scalar,
-    Sum,
-    Type,
-    is_size,
-    map_type,
-    parts,
-    record,
-    show,
-)
+from minifut.frontend.types import Type
 from minifut.ir.node import mutable
 from minifut.names import Name
 
@@ -67,7 +54,7 @@ _LIFTEDNESS = {"": 0, "~": 1, "^": 2}
 
 def show_constructors(constructors: dict[str, tuple[Type, ...]]) -> str:
     """A sum type as far as it is known."""
-    return show(Sum(tuple(sorted(constructors.items()))))
+    return types.show(types.Sum(tuple(sorted(constructors.items()))))
 
 
 class Solver:
@@ -83,21 +70,21 @@ class Solver:
         self.parameter_levels: dict[Name, int] = {}
         self._done: dict[int, Type] = {}
 
-    def fresh(self, wanted: Wanted, level: int, origin: Location | None) -> Meta:
+    def fresh(self, wanted: Wanted, level: int, origin: Location | None) -> types.Meta:
         """A type to be found."""
         self.links.append(None)
         self.wanted.append(wanted)
         self.levels.append(level)
         self.origins.append(origin)
-        return Meta(len(self.links) - 1)
+        return types.Meta(len(self.links) - 1)
 
     def resolve(self, type_: Type) -> Type:
         """Follow links at the head of a type."""
         links = self.links
-        if not isinstance(type_, Meta) or links[type_.id] is None:
+        if not isinstance(type_, types.Meta) or links[type_.id] is None:
             return type_
         path = []
-        while isinstance(type_, Meta) and (to := links[type_.id]) is not None:
+        while isinstance(type_, types.Meta) and (to := links[type_.id]) is not None:
             path.append(type_.id)
             type_ = to
         for number in path:
@@ -109,21 +96,21 @@ class Solver:
         done = self._done
 
         def on_type(term: Type) -> Type | None:
-            if isinstance(term, Scalar):
+            if isinstance(term, types.Scalar):
                 return term
-            if not isinstance(term, Meta):
+            if not isinstance(term, types.Meta):
                 return None
             head = self.resolve(term)
-            if isinstance(head, Meta):
+            if isinstance(head, types.Meta):
                 return head
             known = done.get(term.id)
             if known is None:
-                known = map_type(head, on_type)
+                known = types.map_type(head, on_type)
                 if not _has_meta(known):
                     done[term.id] = known
             return known
 
-        return map_type(type_, on_type)
+        return types.map_type(type_, on_type)
 
     # --- unification ----------------------------------------------------------
 
@@ -133,33 +120,33 @@ class Solver:
         if left is right:
             return
         match left, right:
-            case Meta(one), Meta(other):
+            case types.Meta(one), types.Meta(other):
                 if one != other:
                     self._join(one, other, path)
-            case Meta(number), _:
+            case types.Meta(number), _:
                 self._assign(number, right, path)
-            case _, Meta(number):
+            case _, types.Meta(number):
                 self._assign(number, left, path)
-            case Scalar(one), Scalar(other) if one == other:
+            case types.Scalar(one), types.Scalar(other) if one == other:
                 pass
-            case Array(_, one), Array(_, other):
+            case types.Array(_, one), types.Array(_, other):
                 self.unify(one, other, path)
-            case Arrow(_, a, b), Arrow(_, c, d):
+            case types.Arrow(_, a, b), types.Arrow(_, c, d):
                 self.unify(a, c, path)
                 self.unify(b, d, path)
-            case Record(), Record():
+            case types.Record(), types.Record():
                 self._unify_records(left, right, path)
-            case Sum(), Sum():
+            case types.Sum(), types.Sum():
                 self._unify_sums(left, right, path)
-            case Named(one, ones), Named(other, others) if one == other:
+            case types.Named(one, ones), types.Named(other, others) if one == other:
                 for x, y in zip(ones, others, strict=False):
-                    if not is_size(x) and not is_size(y):
+                    if not types.is_size(x) and not types.is_size(y):
                         self.unify(x, y, path)
             case _:
                 raise Mismatch(left, right, path)
 
     def _unify_records(
-        self, left: Record, right: Record, path: tuple[str, ...]
+        self, left: types.Record, right: types.Record, path: tuple[str, ...]
     ) -> None:
         ones, others = dict(left.fields), dict(right.fields)
         if ones.keys() != others.keys():
@@ -174,7 +161,9 @@ class Solver:
         for name, type_ in ones.items():
             self.unify(type_, others[name], (*path, f"field '{name}'"))
 
-    def _unify_sums(self, left: Sum, right: Sum, path: tuple[str, ...]) -> None:
+    def _unify_sums(
+        self, left: types.Sum, right: types.Sum, path: tuple[str, ...]
+    ) -> None:
         ones, others = dict(left.constructors), dict(right.constructors)
         if ones.keys() != others.keys():
             raise Mismatch(left, right, path, _unshared(ones, others))
@@ -190,8 +179,8 @@ class Solver:
             one, other = ones[name], others[name]
             if len(one) != len(other):
                 raise Mismatch(
-                    Sum(((name, one),)),
-                    Sum(((name, other),)),
+                    types.Sum(((name, one),)),
+                    types.Sum(((name, other),)),
                     path,
                     f"Constructors #{name} differ in arity.",
                 )
@@ -201,7 +190,7 @@ class Solver:
     def demand(self, type_: Type) -> Wanted | None:
         """What must hold of a type that is not known yet."""
         found = self.resolve(type_)
-        return self.wanted[found.id] if isinstance(found, Meta) else None
+        return self.wanted[found.id] if isinstance(found, types.Meta) else None
 
     def _assign(self, number: int, type_: Type, path: tuple[str, ...]) -> None:
         type_ = plain(type_)
@@ -218,12 +207,12 @@ class Solver:
         match wanted, type_:
             case Free(lifted), _:
                 self._lower(lifted, type_)
-            case OneOf(names), Scalar(name) if name in names:
+            case OneOf(names), types.Scalar(name) if name in names:
                 pass
             case OneOf(names), _:
                 note = f"It must be one of {', '.join(names)}."
                 raise Mismatch(OneOf(names), type_, path, note)
-            case HasFields(fields), Record(others) if (
+            case HasFields(fields), types.Record(others) if (
                 fields.keys() <= dict(others).keys()
             ):
                 for name, expected in fields.items():
@@ -231,17 +220,19 @@ class Solver:
                     self.unify(expected, found, (*path, f"field '{name}'"))
             case HasFields(fields), _:
                 note = "Cannot unify record type with fields"
-                raise Mismatch(record(fields), type_, path, note)
-            case HasConstructors(ones), Sum(others) if (
+                raise Mismatch(types.record(fields), type_, path, note)
+            case HasConstructors(ones), types.Sum(others) if (
                 ones.keys() <= dict(others).keys()
             ):
                 self._shared_constructors(ones, dict(others), path)
-            case HasConstructors(ones), Sum(others):
-                known = Sum(tuple(sorted(ones.items())))
+            case HasConstructors(ones), types.Sum(others):
+                known = types.Sum(tuple(sorted(ones.items())))
                 raise Mismatch(known, type_, path, _unshared(ones, dict(others)))
             case HasConstructors(ones), _:
                 note = "Cannot unify type with constructors"
-                raise Mismatch(Sum(tuple(sorted(ones.items()))), type_, path, note)
+                raise Mismatch(
+                    types.Sum(tuple(sorted(ones.items()))), type_, path, note
+                )
 
     def _join(self, one: int, other: int, path: tuple[str, ...]) -> None:
         a, b = self.wanted[one], self.wanted[other]
@@ -268,7 +259,7 @@ class Solver:
                 merged = HasConstructors({**xs, **ys})
             case _:
                 raise Mismatch(a, b, path, "Cannot unify")
-        self.links[other] = Meta(one)
+        self.links[other] = types.Meta(one)
         self.wanted[one] = merged
         self.levels[one] = min(self.levels[one], self.levels[other])
         if isinstance(a, HasFields) and isinstance(b, HasFields):
@@ -281,14 +272,14 @@ class Solver:
         """Pass the demand of being storable down to the metas of a type."""
         type_ = self.resolve(type_)
         match type_:
-            case Meta(number):
+            case types.Meta(number):
                 wanted = self.wanted[number]
                 if isinstance(wanted, Free) and (
                     _LIFTEDNESS[lifted] < _LIFTEDNESS[wanted.lifted]
                 ):
                     self.wanted[number] = Free(lifted)
-            case Record() | Sum():
-                for inner in parts(type_):
+            case types.Record() | types.Sum():
+                for inner in types.parts(type_):
                     self._lower(lifted, inner)
 
     def _occurs(self, number: int, type_: Type) -> None:
@@ -299,9 +290,9 @@ class Solver:
         while stack:
             term = self.resolve(stack.pop())
             match term:
-                case Meta(other):
+                case types.Meta(other):
                     if other == number:
-                        raise Mismatch(Meta(number), type_, (), "Occurs check")
+                        raise Mismatch(types.Meta(number), type_, (), "Occurs check")
                     if other in seen:
                         continue
                     seen.add(other)
@@ -312,14 +303,14 @@ class Solver:
                         stack += wanted.fields.values()
                     elif isinstance(wanted, HasConstructors):
                         stack += [t for ts in wanted.constructors.values() for t in ts]
-                case Named(name) if self.parameter_levels.get(name, 0) > level:
-                    raise Mismatch(Meta(number), type_, (), f"Scope {name.base}")
+                case types.Named(name) if self.parameter_levels.get(name, 0) > level:
+                    raise Mismatch(types.Meta(number), type_, (), f"Scope {name.base}")
                 case _:
-                    stack += parts(term)
+                    stack += types.parts(term)
 
 
 def _has_meta(type_: Type) -> bool:
-    return isinstance(type_, Meta) or any(map(_has_meta, parts(type_)))
+    return isinstance(type_, types.Meta) or any(map(_has_meta, types.parts(type_)))
 
 
 def _unshared(ones: dict[str, Any], others: dict[str, Any]) -> str:

@@ -10,45 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from minifut.frontend import types
 from minifut.frontend.sizes import free_in_size
-from minifut.frontend.types import (
-    Array,
-    Arrow,
-    Named,
-    Record,
-    Size,
-    SizeVar,
-    Sum,
-    Type,
-    is_size,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
 def dimensions(
-    type_: Type,
-    position: str = "immediate",
-    bound: frozenset[Name | int] = frozenset(),
-) -> Iterator[tuple[Size, str, frozenset[Name | int]]]:
+    type_: Type, position: str = "immediate", bound: frozenset[Name | int] = frozenset()
+) -> Iterator[tuple[types.Size, str, frozenset[Name | int]]]:
     """All sizes in a type, left to right, with position and the names bound there."""
     match type_:
-        case Array(size, element):
+        case types.Array(size, element):
             yield size, position, bound
             yield from dimensions(element, position, bound)
-        case Record(fields):
+        case types.Record(fields):
             for _, inner in fields:
                 yield from dimensions(inner, position, bound)
-        case Sum(constructors):
+        case types.Sum(constructors):
             for _, payload in constructors:
                 for inner in payload:
                     yield from dimensions(inner, position, bound)
-        case Named(_, arguments):
+        case types.Named(_, arguments):
             for argument in arguments:
-                if is_size(argument):
+                if types.is_size(argument):
                     yield argument, position, bound
                 else:
                     yield from dimensions(argument, "argument", bound)
-        case Arrow(parameter, argument, result, exts):
+        case types.Arrow(parameter, argument, result, exts):
             more = bound | set(exts)
             if parameter is not None:
                 more |= {parameter}
@@ -69,7 +58,7 @@ def must_be_explicit(type_: Type) -> dict[Name | int, bool]:
     """For each size name: True if no value of the type determines it."""
     uses: dict[Name | int, bool] = {}
     for size, position, bound in dimensions(type_):
-        if isinstance(size, SizeVar) and (
+        if isinstance(size, types.SizeVar) and (
             position == "immediate" or size.name in bound
         ):
             uses[size.name] = False

@@ -14,11 +14,7 @@ from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import make_lambda
-from minifut.frontend.elaborate.soacs import (
-    binary_operator,
-    element_parameters,
-    names_of,
-)
+from minifut.frontend.elaborate.soacs import element_parameters, names_of, operation
 from minifut.frontend.elaborate.static_types import build, static_of
 from minifut.frontend.elaborate.values import ArrayValue, Call, Leaf, Value
 from minifut.ir import soacs
@@ -63,9 +59,7 @@ def hist_stream(call: Call) -> Value:
     destination, operator, neutral, function, given = call.arguments
     if not values.leaves(destination):
         return destination
-    _, row = element_parameters(call, destination)
-    made, sizes = binary_operator(call, operator, row)
-    start = values.atoms(coerce(call.work, neutral, sizes))
+    _, made, start = operation(call, operator, neutral, destination)
     item = AccInput(*_space(destination), start, made)
     return _stream(call, destination, item, function, given)
 

@@ -86,9 +86,7 @@ def match(exp: syntax.Match, env: Environment, work: Work) -> Value:
     )
 
 
-def _undecided(
-    tests: list[tuple[Leaf, Constant]],
-) -> dict[Atom, Constant] | None:
+def _undecided(tests: list[tuple[Leaf, Constant]]) -> dict[Atom, Constant] | None:
     """The tests that must be made when the program runs; None if one fails now."""
     wanted: dict[Atom, Constant] = {}
     for leaf, constant in tests:
@@ -167,10 +165,7 @@ def choose(
 
 
 def _agree(
-    work: Work,
-    per_branch: list[list[Size]],
-    mark: int,
-    expected: Expected | None,
+    work: Work, per_branch: list[list[Size]], mark: int, expected: Expected | None
 ) -> tuple[list[Size | None], dict[tuple[Size, ...], Name]]:
     """The size at each place that all can have, or None; and a name for each tuple of
     sizes that have nothing in common."""

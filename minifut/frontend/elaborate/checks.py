@@ -26,10 +26,7 @@ MOST_STEPS = 12
 
 
 def check(
-    work: Work,
-    condition: Leaf,
-    message: tuple[str | Atom, ...],
-    location: Location,
+    work: Work, condition: Leaf, message: tuple[str | Atom, ...], location: Location
 ) -> None:
     """Fail with the message unless the condition holds."""
     atom = condition.atom

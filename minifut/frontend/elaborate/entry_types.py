@@ -104,9 +104,7 @@ def _written_element(written: syntax.TypeExp | None) -> syntax.TypeExp | None:
             return None
 
 
-def _written_fields(
-    written: syntax.TypeExp | None,
-) -> list[tuple[str, syntax.TypeExp]]:
+def _written_fields(written: syntax.TypeExp | None) -> list[tuple[str, syntax.TypeExp]]:
     match written:
         case syntax.TypeParens(inner=inner) | syntax.TypeUnique(inner=inner):
             return _written_fields(inner)

@@ -75,11 +75,7 @@ def make_lambda(
 
 
 def _outer_sizes(
-    call: Call,
-    build: Builder,
-    parameters: Sequence[Param],
-    own: list[Size],
-    mark: int,
+    call: Call, build: Builder, parameters: Sequence[Param], own: list[Size], mark: int
 ) -> list[Size]:
     """The sizes of the results in terms of what is known outside."""
     work = call.work

@@ -66,10 +66,7 @@ def _needs(
 
 
 def _lifted(
-    function: Function,
-    needs: dict[Name, list[Name]],
-    scope: Scope,
-    names: NameSource,
+    function: Function, needs: dict[Name, list[Name]], scope: Scope, names: NameSource
 ) -> Function:
     def called(node: Any) -> Any:
         if isinstance(node, Apply) and needs.get(node.function):

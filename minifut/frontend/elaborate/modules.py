@@ -96,11 +96,7 @@ class Modules:
 
     @staticmethod
     def _bind(
-        name: str,
-        resolved: Name | None,
-        value: Term,
-        env: Environment,
-        exports: Module,
+        name: str, resolved: Name | None, value: Term, env: Environment, exports: Module
     ) -> None:
         env.terms[name] = exports.terms[name] = value
         if resolved is not None:

@@ -107,11 +107,12 @@ def _rearranged(
 # --- reduce and scan -----------------------------------------------------------------
 
 
-def binary_operator(
-    call: Call, function: Value, row: Value
-) -> tuple[Lambda, list[Size]]:
-    """A binary operator on rows like this one."""
+def operation(
+    call: Call, function: Value, neutral: Value, array: Value
+) -> tuple[Value, Lambda, tuple[Atom, ...]]:
+    """An element of an array that is combined, by which operator, and from what on."""
     work = call.work
+    _, row = element_parameters(call, array)
     sizes = values.array_sizes(row)
     parameters: list[Param] = []
     sides = []
@@ -124,21 +125,12 @@ def binary_operator(
         sides.append(values.with_atoms(row, iter(names)))
         parameters += own
     made = make_lambda(call, function, parameters, sides, sizes)
-    return made.function, sizes
+    return row, made.function, values.atoms(coerce(work, neutral, sizes))
 
 
 def _identity(call: Call, types: Sequence[Type]) -> Lambda:
     names = tuple(Param(call.work.names.fresh("x"), type_) for type_ in types)
     return Lambda(names, Body((), tuple(p.name for p in names)), tuple(types))
-
-
-def _operation(
-    call: Call, function: Value, neutral: Value, array: ArrayValue
-) -> tuple[Value, Lambda, tuple[Atom, ...]]:
-    """An element of an array that is combined, by which operator, and from what on."""
-    _, row = element_parameters(call, array)
-    operator, sizes = binary_operator(call, function, row)
-    return row, operator, values.atoms(coerce(call.work, neutral, sizes))
 
 
 def reduce(
@@ -148,12 +140,11 @@ def reduce(
     assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return neutral
-    row, operator, start = _operation(call, function, neutral, array)
-    operation = soacs.Reduce(operator, start, commutative)
+    row, operator, start = operation(call, function, neutral, array)
     exp = soacs.redomap(
         array.size,
         tuple(names_of(array)),
-        (operation,),
+        (soacs.Reduce(operator, start, commutative),),
         _identity(call, arrays.row_leaves(array)),
     )
     return _emitted(call, exp, "reduced", row)
@@ -165,7 +156,7 @@ def scan(call: Call) -> Value:
     assert isinstance(array, ArrayValue)
     if not values.leaves(array):
         return array
-    _, operator, start = _operation(call, function, neutral, array)
+    _, operator, start = operation(call, function, neutral, array)
     exp = soacs.scanomap(
         array.size,
         tuple(names_of(array)),
@@ -222,9 +213,7 @@ def reduce_by_index(call: Call, rank: int) -> Value:
     given = coerce(work, given, [width, *own[rank:]])
     if not values.leaves(given):
         return destination
-    _, row = element_parameters(call, given)
-    operator, sizes = binary_operator(call, function, row)
-    start = values.atoms(coerce(work, neutral, sizes))
+    _, operator, start = operation(call, function, neutral, given)
     types = [I64] * rank + arrays.row_leaves(given)
     exp = soacs.Hist(
         width,

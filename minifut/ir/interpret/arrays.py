@@ -144,10 +144,7 @@ class AccValue:
     """What an accumulator is when it runs: copies of its arrays, updated in place."""
 
     def __init__(
-        self,
-        arrays: Sequence[np.ndarray],
-        rank: int,
-        operator: ArrayFunction | None,
+        self, arrays: Sequence[np.ndarray], rank: int, operator: ArrayFunction | None
     ) -> None:
         self.arrays = tuple(array.copy() for array in arrays)
         self.rank = rank

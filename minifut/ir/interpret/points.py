@@ -126,10 +126,7 @@ def result_atoms(result: kernels.KernelResult) -> list[Atom]:
 
 
 def may_run_in_lanes(
-    f: Frame,
-    body: Body | kernels.KernelBody,
-    lanes: set[Name],
-    results: Sequence[Type],
+    f: Frame, body: Body | kernels.KernelBody, lanes: set[Name], results: Sequence[Type]
 ) -> bool:
     """May the body be evaluated for all points at once? `lanes` are the names with a
     number for each point; the result is the same each time."""

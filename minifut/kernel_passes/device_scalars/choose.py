@@ -92,10 +92,7 @@ class Chooser:
         return Condition(loop.condition, definition, memory, read, source is None)
 
     def carried_by(
-        self,
-        loop: HostForOrWhile,
-        between: Iterable[kc.HostStatement],
-        is_left: bool,
+        self, loop: HostForOrWhile, between: Iterable[kc.HostStatement], is_left: bool
     ) -> tuple[Carried, ...]:
         """The scalars of a loop that are computed from what the device has; all that
         change if it `is_left` to the device."""
@@ -125,10 +122,7 @@ class Chooser:
         return tuple(carried.values())
 
     def _carried(
-        self,
-        scalar: Name,
-        definition: kc.HostAssign | None,
-        source: kc.Memory | None,
+        self, scalar: Name, definition: kc.HostAssign | None, source: kc.Memory | None
     ) -> Carried:
         known = definition or source
         assert known is not None

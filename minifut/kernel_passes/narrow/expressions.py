@@ -129,11 +129,7 @@ class NarrowExpressions:
         return self.scalars[name]
 
     def arithmetic(
-        self,
-        symbol: str,
-        left: kc.Expression,
-        right: kc.Expression,
-        exp: kc.Expression,
+        self, symbol: str, left: kc.Expression, right: kc.Expression, exp: kc.Expression
     ) -> kc.Expression | None:
         """A sum or the like, whose value fits; None if that is not known."""
         bound = self.plan.bounds.of(exp)

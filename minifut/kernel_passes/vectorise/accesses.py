@@ -25,13 +25,14 @@ from minifut.kernel_passes.vectorise.clamps import ends_of_index
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
     MASKS,
+    LoadOutcome,
     NotVectorisable,
 )
 from minifut.kernel_passes.vectorise.divergent_loops import STREAM
 from minifut.kernel_passes.vectorise.rows import apart, goes_along_rows, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
-from minifut.rewrite.rule import Declined, Remark, rule
+from minifut.rewrite.rule import Decline, Declined, Remark, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
@@ -46,10 +47,8 @@ def memory_of(access: kc.Load | kc.Store, context: Context) -> Remark:
     return Remark((str(access.memory.name.base),))
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def load_vector(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
+def load_vector(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load contiguous elements as one vector.
 
     before:
@@ -71,18 +70,11 @@ def load_vector(
     declines: the read of xs is masked
         like before of load_masked
     """
-    if not isinstance(load, kc.Load):
-        return None
-    first = first_index(load.memory, load.index, lanes, "read")
-    if isinstance(first, Declined):
-        return first
-    return kc.Load(load.memory, first, side_by_side(load, lanes))
+    return kc.Load(load.memory, first_index(load, lanes), side_by_side(load, lanes))
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def load_backwards(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
+def load_backwards(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load elements that are laid out in memory from the last lane to the first as one
     vector.
 
@@ -97,19 +89,13 @@ def load_backwards(
     declines: lanes read every 2nd element of xs
         like declines of load_vector
     """
-    if not isinstance(load, kc.Load):
-        return None
-    first = first_index(load.memory, load.index, lanes, "read", -1)
-    if isinstance(first, Declined):
-        return first
+    first = first_index(load, lanes, -1)
     vector = kc.Load(load.memory, lowest(first, lanes), side_by_side(load, lanes))
     return reversed_lanes(vector)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def load_within_edges(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
+def load_within_edges(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load a vector where no lane's index is clamped to the bounds of the array, else
     lane by lane.
 
@@ -145,8 +131,6 @@ def load_within_edges(
             ys[j] = xs[min(2 * j, n)];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory, index = load.memory, load.index
     ends = ends_of_index(index, lanes) if lanes.mask is None else None
     if ends is None:
@@ -159,10 +143,8 @@ def load_within_edges(
     return kc.Select(spread, whole, single, type_)
 
 
-@rule(paper=MASKS, remark=memory_of)
-def load_masked(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, paper=MASKS, remark=memory_of)
+def load_masked(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load the contiguous elements of the active lanes as a vector.
 
     before:
@@ -187,18 +169,12 @@ def load_masked(
     declines: the active lanes do not read neighbours of global memory
         like before of gather_masked
     """
-    if not isinstance(load, kc.Load):
-        return None
-    first = first_of_active(load.memory, load.index, lanes)
-    if first is None:
-        return Declined("the active lanes do not read neighbours of global memory")
+    first = first_of_active(load, lanes)
     return kc.Load(load.memory, first, side_by_side(load, lanes), lanes.mask)
 
 
-@rule(paper=MASKS, remark=memory_of)
-def gather_masked(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, paper=MASKS, remark=memory_of)
+def gather_masked(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load elements at any indices for the active lanes as a vector.
 
     before:
@@ -221,8 +197,6 @@ def gather_masked(
             ys[j] = xs[5 * j];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory, mask = load.memory, lanes.mask
     if mask is None or memory.space != "global" or memory.element.bits not in MASKABLE:
         return Declined("all lanes are active, or elements have no masked accesses")
@@ -233,10 +207,8 @@ def gather_masked(
     return kc.Load(memory, indices, side_by_side(load, lanes), mask)
 
 
-@rule(paper=LIFT, remark=memory_of)
-def gather_at_data(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, paper=LIFT, remark=memory_of)
+def gather_at_data(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load elements at data-dependent indices as a vector, all lanes of which are
     active: to take out the indices and put in the elements one by one takes longer.
 
@@ -264,8 +236,6 @@ def gather_at_data(
             ys[j] = y;
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     memory = load.memory
     if goes_along_rows(load.index, lanes.varying, lanes.loops):
         return Declined("rounds read one element after the other of a row of each lane")
@@ -279,10 +249,8 @@ def gather_at_data(
     return kc.Load(memory, indices, side_by_side(load, lanes), lanes.all_active())
 
 
-@rule(paper=MASKS, remark=memory_of)
-def gather(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, paper=MASKS, remark=memory_of)
+def gather(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load the element of each lane, of the active ones if there is a mask.
 
     before:
@@ -300,8 +268,6 @@ def gather(
             ys[j] = y;
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
     few = any(loop.few for loop in lanes.loops)
@@ -322,39 +288,43 @@ def refuse_stream(load: kc.Load, lanes: ExpressionVectoriser) -> None:
 
 
 def first_index(
-    memory: kc.Memory,
-    index: kc.Expression,
-    lanes: ExpressionVectoriser,
-    verb: str,
-    wanted: int = 1,
-) -> kc.Expression | Declined:
-    """The index of the first lane if all access elements at the wanted distance."""
-    text = memory.name.base
-    found = affine(index, lanes.affine, lanes.varying)
+    access: kc.Load | kc.Store, lanes: ExpressionVectoriser, wanted: int = 1
+) -> kc.Expression:
+    """The index of the first lane; all access elements at the wanted distance, or the
+    rule declines."""
+    verb, text = _verb(access), access.memory.name.base
+    found = affine(access.index, lanes.affine, lanes.varying)
     if found is None:
-        return Declined(f"the indices at which lanes {verb} {text} are data-dependent")
+        raise Decline(f"the indices at which lanes {verb} {text} are data-dependent")
     first, step = found[0], number_of(found[1])
     if step is None:
-        return Declined(f"lanes {verb} {text} with a stride that is not constant")
+        raise Decline(f"lanes {verb} {text} with a stride that is not constant")
     if step != wanted:
         numeral = {0: "the same", 2: "every 2nd", 3: "every 3rd"}
         which = numeral.get(step, f"every {step}th")
-        return Declined(f"lanes {verb} {which} element of {text}")
+        raise Decline(f"lanes {verb} {which} element of {text}")
     if lanes.mask is not None:
-        return Declined(f"the {verb} of {text} is masked")
+        raise Decline(f"the {verb} of {text} is masked")
     return first
 
 
+def _verb(access: kc.Load | kc.Store) -> str:
+    return "read" if isinstance(access, kc.Load) else "write"
+
+
 def first_of_active(
-    memory: kc.Memory, index: kc.Expression, lanes: ExpressionVectoriser
-) -> kc.Expression | None:
-    """The index of the first lane if only some are active, and those at neighbours of
-    global memory in elements that have such accesses."""
+    access: kc.Load | kc.Store, lanes: ExpressionVectoriser
+) -> kc.Expression:
+    """The index of the first lane; only some are active, and those at neighbours of
+    global memory in elements that have such accesses, or the rule declines."""
+    memory = access.memory
     bits = memory.element.bits
-    if lanes.mask is None or memory.space != "global" or bits not in MASKABLE:
-        return None
-    found = affine(index, lanes.affine, lanes.varying)
-    return found[0] if found is not None and number_of(found[1]) == 1 else None
+    if lanes.mask is not None and memory.space == "global" and bits in MASKABLE:
+        found = affine(access.index, lanes.affine, lanes.varying)
+        if found is not None and number_of(found[1]) == 1:
+            return found[0]
+    verb = _verb(access)
+    raise Decline(f"the active lanes do not {verb} neighbours of global memory")
 
 
 def lowest(first: kc.Expression, lanes: ExpressionVectoriser) -> kc.Expression:

@@ -90,10 +90,10 @@ def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> KernelOutcome
         with k.loop("t", part) as t:
             vectorised.visit(k.named(fold.first + t, "own"), part)
             vectorised.combine(mine)
-            vectorised.replace(mine, vectorised.right)
-        vectorised.replace(vectorised.right, mine)
+            vectorised.k.assign_all(mine, vectorised.right)
+        vectorised.k.assign_all(vectorised.right, mine)
         vectorised.prefix()
-        vectorised.replace(fold.running, vectorised.last())
+        vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, fold.first + part * vectorised.width)
 
     return folded(fold, context, make)

@@ -42,8 +42,11 @@ PLAIN = (kc.Declare, kc.Assign, kc.Store, kc.Comment, kc.Branch)
 WRITING = (kc.AtomicUpdate, kc.CallFunction, kc.Evaluate)
 
 
-@rule(paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.6")
-def compute_calls_apart(loop: kc.Statement, context: CodeContext) -> KernelOutcome:
+@rule(
+    kc.For,
+    paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 5.6",
+)
+def compute_calls_apart(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """Distribute a loop over points: first the loops inside with what they need, then
     the calls.
 
@@ -83,8 +86,6 @@ def compute_calls_apart(loop: kc.Statement, context: CodeContext) -> KernelOutco
         like before, with
         s = s + x * xs[j]; => ys[i] = ys[i] + xs[j];
     """
-    if not isinstance(loop, kc.For):
-        return None
     first, second = _parted(loop.body.statements)
     if not first or not calls_functions(kc.Block(second)):
         return Declined("no function is called but for loops inside")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, TypeAlias
 
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import mutable
@@ -19,9 +19,11 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
-from minifut.rewrite.rule import Decline, Remark
+from minifut.rewrite.rule import Decline, Declined, Remark
 from minifut.rewrite.trace import untraced
 
+LoadOutcome: TypeAlias = kc.Expression | Declined
+"""of a rule for loads"""
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
 MASKS = "Whole-function vectorization"
 

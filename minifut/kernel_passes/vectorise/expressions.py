@@ -41,7 +41,7 @@ from minifut.kernel_passes.vectorise.permutations import (
     load_partners,
     shifted_numbers,
 )
-from minifut.kernel_passes.vectorise.position_masks import MIRRORED, compared_positions
+from minifut.kernel_passes.vectorise.position_masks import compared_positions
 from minifut.kernel_passes.vectorise.positions_as_floats import positions_as_floats
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.strides import load_strided
@@ -178,7 +178,7 @@ class ExpressionVectoriser(VectorOperations):
 
     def binary(self, exp: kc.Binary) -> kc.Expression:
         symbol = exp.symbol
-        if symbol in MIRRORED:
+        if symbol in kc.MIRRORED:
             mask = compared_positions(self, symbol, exp.left, exp.right)
             if mask is not None:
                 return mask

@@ -20,11 +20,7 @@ from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.split_block import decided_in_block
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, number_of
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.operators import (
     Fold,
@@ -112,7 +108,7 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
                 vectorised.visit(k.named(at + number * vectorised.width, "own"))
                 if combining is not None:
                     vectorised.combine(mine, combining)
-                vectorised.replace(mine, vectorised.right)
+                vectorised.k.assign_all(mine, vectorised.right)
 
         if ordered is None:
             with k.loop("at", whole, fold.first, step, streams=fold.long) as at:
@@ -129,12 +125,12 @@ def distribute_fold_cyclically(fold: Fold, context: LoopContext) -> KernelOutcom
             with k.loop("at", end, whole, vectorised.width) as at:
                 vectorised.visit_before(end, at)
                 vectorised.combine(lanes[0])
-                vectorised.replace(lanes[0], vectorised.right)
-        vectorised.replace(vectorised.right, lanes[-1])
+                vectorised.k.assign_all(lanes[0], vectorised.right)
+        vectorised.k.assign_all(vectorised.right, lanes[-1])
         for mine in lanes[:-1]:
             vectorised.combine(mine)
         vectorised.prefix()
-        vectorised.replace(fold.running, vectorised.last())
+        vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, end)
 
     def make(vectorised: VectorCode) -> None:
@@ -270,17 +266,17 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.combine(before)
             vectorised.enter(before)
             vectorised.save(at, stored)
-            vectorised.replace(before, vectorised.last_in_all())
+            vectorised.k.assign_all(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):
-            vectorised.replace(fold.running, vectorised.last())
+            vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     context.limits += crowded_scan(fold.running)
     return folded(fold, context, make)
 
 
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_nest(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Execute the points of a register nest that fill one vector at once.
 
     before:
@@ -295,8 +291,6 @@ def vectorise_nest(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
         like before, with
         t + 4 => t + 3
     """
-    if not isinstance(loop, kc.For):
-        return None
     (width,) = context.choices
     if loop.rounds != width:
         return Declined("there are not as many points as lanes")

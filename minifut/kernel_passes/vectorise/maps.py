@@ -13,12 +13,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    WIDTHS,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, WIDTHS, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.extremes import (
     LaneExtremes,
     PointExtreme,
@@ -43,8 +38,8 @@ SMALL = 48
 """statements of points for which there may be code of three widths"""
 
 
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT, remark=widths_of)
+def vectorise_map(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Execute as many points at once as there are lanes; the last vector overlaps the
     one before, whose points are repeated with the same effect. A loop of fewer points
     than lanes is executed point by point (inside of another, by half as many lanes if
@@ -79,8 +74,6 @@ def vectorise_map(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
             xs[i] = xs[i + 1];
         }
     """
-    if not isinstance(loop, kc.For):
-        return None
     k, start, stop = context.k, loop.start, loop.bound
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)

@@ -131,7 +131,7 @@ class VectorCode:
 
     def visit_before(self, end: kc.Expression, at: kc.Expression) -> None:
         """The same for the points before an end, neutral in the lanes of others."""
-        self.replace(self.right, self.neutral)
+        self.k.assign_all(self.right, self.neutral)
         within = kc.Branch(self.code.index < end, kc.Block(self.code.body))
         with self.k.scope():
             self._vectorised((within,), (at, 1))
@@ -180,8 +180,7 @@ class VectorCode:
     ) -> None:
         """`right = left op right` in each lane, by another operator if there is one."""
         with self.k.scope():
-            for place, value in zip(self.left, left, strict=True):
-                self.k.assign(place, value)
+            self.k.assign_all(self.left, left)
             combining = self.code.operator if operator is None else operator
             self._vectorised(combining, (kc.Literal(0, kc.LONG), 1))
 
@@ -200,13 +199,6 @@ class VectorCode:
     ) -> kc.Expression:
         name = move_up(distance, self.width, lane_bits(right.type))
         return kc.Call(name, (entering, right), right.type)
-
-    def replace(
-        self, places: Sequence[kc.Variable], values: Sequence[kc.Expression]
-    ) -> None:
-        """Variables get new values."""
-        for place, value in zip(places, values, strict=True):
-            self.k.assign(place, value)
 
     def _vectorised(
         self,

@@ -16,11 +16,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.block_folds import CHOICE
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
     away_from_ends,
@@ -95,9 +91,9 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.visit(at)
             vectorised.prefix()
             vectorised.combine(before)
-            vectorised.replace(before, vectorised.last_in_all())
+            vectorised.k.assign_all(before, vectorised.last_in_all())
         with k.branch(fold.first < whole):
-            vectorised.replace(fold.running, vectorised.last())
+            vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
     return folded(fold, context, make)

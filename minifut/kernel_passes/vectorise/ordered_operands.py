@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from minifut.ir.node import replace
+from minifut.ir.scalars import INFIX
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.operators import PointCode
@@ -26,9 +27,8 @@ LEFT, RIGHT = frozenset({0}), frozenset({1})
 Sides: TypeAlias = frozenset[int]
 """the operands, 0 or 1, whose component a value may be"""
 
-HOLDS = {"lt": True, "le": True, "eq": False, "gt": False, "ge": False, "ne": True}
+HOLDS = {"<": True, "<=": True, "==": False, ">": False, ">=": False, "!=": True}
 """comparisons of a position with a later one"""
-SWAPPED = {"lt": "gt", "le": "ge", "gt": "lt", "ge": "le", "eq": "eq", "ne": "ne"}
 
 
 def decided_by_order(code: PointCode) -> tuple[kc.Statement, ...] | None:
@@ -116,9 +116,9 @@ class _Order:
         match node:
             case kc.Operation(operator, (left, right), type_):
                 sides = self.sides_of(left), self.sides_of(right)
-                name = operator.name
+                name = INFIX.get(operator.name, "")
                 if sides == (RIGHT, LEFT):
-                    name = SWAPPED.get(name, "")
+                    name = kc.MIRRORED.get(name, "")
                 elif sides != (LEFT, RIGHT):
                     name = ""
                 if name in HOLDS:

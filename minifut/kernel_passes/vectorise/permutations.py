@@ -23,7 +23,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import partners
 from minifut.kernel_passes.vectorise.affine import Affine, affine
-from minifut.kernel_passes.vectorise.context import LIFT
+from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -60,18 +60,14 @@ def combined_number(
     block = lanes.own_block
     if block is None or exp.type != kc.LONG:
         return None
-    match exp:
-        case kc.Variable(variable, _):
-            return block.combined.get(variable)
-        case kc.Operation(operator, (left, kc.Literal(int(value), _)), _):
-            name = operator.name
-        case kc.Binary(symbol, left, kc.Literal(int(value), _), _):
-            name = SYMBOLS.get(symbol, "")
-        case _:
-            return None
-    if name not in COMBINED or not 0 < value < lanes.width or value & (value - 1):
-        return None
-    return (name, value) if _is_number(left, lanes) else None
+    if isinstance(exp, kc.Variable):
+        return block.combined.get(exp.name)
+    match kc.infix(exp):
+        case sign, left, kc.Literal(int(value), _) if (
+            sign in SYMBOLS and 0 < value < lanes.width and not value & (value - 1)
+        ):
+            return (SYMBOLS[sign], value) if _is_number(left, lanes) else None
+    return None
 
 
 def combined_numbers(
@@ -116,10 +112,8 @@ def _is_number(exp: kc.Expression, lanes: ExpressionVectoriser) -> bool:
     )
 
 
-@rule(label="asVector", paper=LIFT)
-def load_partners(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, label="asVector", paper=LIFT)
+def load_partners(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load the elements of lanes whose numbers are combined with a constant as a
     shuffle of the lanes' own elements.
 
@@ -154,8 +148,6 @@ def load_partners(
             ys[j] = xs[j ^ 2];
         }
     """
-    if not isinstance(load, kc.Load):
-        return None
     found, block = combined_number(load.index, lanes), lanes.own_block
     plain = found is None and _is_number(load.index, lanes)
     if block is None or not (plain or (found and found[0] != "and")):

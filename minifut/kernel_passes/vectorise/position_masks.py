@@ -18,20 +18,15 @@ from minifut.kernel_passes.vectorise.affine import affine, number_of
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
 
-MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-
 
 def compared_positions(
-    lanes: ExpressionVectoriser,
-    symbol: str,
-    left: kc.Expression,
-    right: kc.Expression,
+    lanes: ExpressionVectoriser, symbol: str, left: kc.Expression, right: kc.Expression
 ) -> kc.Expression | None:
     """The mask of a comparison if one side counts lanes and the other is shared."""
     if left.type.scalar != I64:
         return None
     if not lanes.varies(left):
-        left, right, symbol = right, left, MIRRORED[symbol]
+        left, right, symbol = right, left, kc.MIRRORED[symbol]
     found = affine(left, lanes.affine, lanes.varying)
     if found is None or number_of(found[1]) != 1 or lanes.varies(right):
         return None

@@ -33,8 +33,8 @@ FEWEST = 16
 """elements that are worth two loops"""
 
 
-@rule(label="asVector", paper=LIFT)
-def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT)
+def find_extreme_then_place(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Find the extreme of a row first, then where it is.
 
     before:
@@ -49,106 +49,32 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
             }
         }
     after:
-        if (n >= 16L) {
-            float most = best;
-            if (n >= 4L) {
-                float4 left;
-                float4 right;
-                long rest = n % 8L;
-                long whole = n - rest;
-                float4 lane = ((float4)(most));
-                float4 lane_1 = ((float4)(most));
-                for (long at = 0L; at < whole; at += 8L) {
-                    {
-                        float4 x = (*(__global const loose_float4 *)(xs + at));
-                        right = x;
-                    }
-                    {
-                        left = lane;
-                        right = ((left < right) | (left != left)) ? right : left;
-                    }
-                    lane = right;
-                    long own = at + 4L;
-                    {
-                        float4 x = (*(__global const loose_float4 *)(xs + own));
-                        right = x;
-                    }
-                    {
-                        left = lane_1;
-                        right = ((left < right) | (left != left)) ? right : left;
-                    }
-                    lane_1 = right;
-                }
-                long last = n - (rest % 4L);
-                for (long at_1 = whole; at_1 < last; at_1 += 4L) {
-                    {
-                        float4 x = (*(__global const loose_float4 *)(xs + at_1));
-                        right = x;
-                    }
-                    {
-                        left = lane;
-                        right = ((left < right) | (left != left)) ? right : left;
-                    }
-                    lane = right;
-                }
-                long own_1 = n - 4L;
-                {
-                    float4 x = (*(__global const loose_float4 *)(xs + own_1));
-                    right = x;
-                }
-                right = ((((int4)(0)) + ((int4)(0, 1, 2, 3))) >=
-                ((int4)(((int)(4L - (n - last)))))) ? right : ((float4)(most));
-                {
-                    left = lane;
-                    right = ((left < right) | (left != left)) ? right : left;
-                }
-                {
-                    left = lane_1;
-                    right = ((left < right) | (left != left)) ? right : left;
-                }
-                float4 lanes = right;
-                float2 x_half;
-                {
-                    float2 left;
-                    float2 right;
-                    right = ((float2)(lanes.s2, lanes.s3));
-                    {
-                        left = ((float2)(lanes.s0, lanes.s1));
-                        right = ((left < right) | (left != left)) ? right : left;
-                    }
-                    x_half = right;
-                }
-                float both = x_half.s0 < x_half.s1 || x_half.s0 != x_half.s0 ?
-                x_half.s1 : x_half.s0;
-                most = most < both || most != most ? both : most;
-            } else {
-                for (long i = 0L; i < n; i++) {
-                    float x = xs[i];
-                    most = most < x || most != most ? x : most;
-                }
-            }
-            long at_2 = n;
-            for (long i = 0L; i < n; i++) {
-                float x = xs[i];
-                at_2 = min(at_2, (long)((x == most) ? i : n));
-            }
-            if (at_2 < n) {
-                long i = at_2;
-                float x = xs[i];
-                if (x > best) {
-                    best = x;
-                    place = i;
-                }
-            }
-        } else {
-            for (long i = 0L; i < n; i++) {
-                float x = xs[i];
-                if (x > best) {
-                    best = x;
-                    place = i;
-                }
-            }
-        }
+        like after of fold_row_in_lanes, with
+        s => most
+        right = x * ((float4)(2.0f)); => right = x;
+        if (n >= 4L) { => if (n >= 16L) { float most = best; if (n >= 4L) {
+        as before }
+        =>         for (long i = 0L; i < n; i++) {
+        =>             float x = xs[i];
+        =>             most = most < x || most != most ? x : most;
+        =>         }
+        =>     }
+        =>     long at_2 = n;
+        =>     for (long i = 0L; i < n; i++) {
+        =>         float x = xs[i];
+        =>         at_2 = min(at_2, (long)((x == most) ? i : n));
+        =>     }
+        =>     if (at_2 < n) {
+        =>         long i = at_2;
+        =>         float x = xs[i];
+        =>         if (x > best) {
+        =>             best = x;
+        =>             place = i;
+        =>         }
+        =>     }
+        => } else {
+        =>     as before
+        => }
     before:
         like before, with
         gt_f32(x, best) => not_bool(le_f32(x, best))
@@ -161,20 +87,14 @@ def find_extreme_then_place(loop: kc.Statement, context: LoopContext) -> KernelO
         => nans = nans | ((long)(x != x));
         if (at_2 < n) {
         => if (nans != 0L) {
-        => for (long i = 0L; i < n; i++) {
-        => float x = xs[i];
-        => if (!(x <= best)) {
-        => best = x;
-        => place = i;
-        => }
-        => }
+        =>     as before
         => }
         => if ((at_2 < n) && (nans == 0L)) {
     declines: it keeps no extreme with its place
         like before, with
         le_f32 => ne_f32
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     found = kept_extreme(loop)
     if found is None or calls_functions(loop):

@@ -33,16 +33,12 @@ from minifut.kernel_ir.assignments import assigned, declared, targets
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoopContext,
-    widths_of,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.extremes import EXTREMES
 from minifut.kernel_passes.vectorise.operators import PointCode, VectorCode
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
-from minifut.rewrite.rule import Declined, rule
+from minifut.rewrite.rule import Decline, Declined, rule
 
 ACCUMULATORS = 2
 """vectors of accumulators; with 16 lanes they are four registers of AVX2"""
@@ -84,8 +80,8 @@ class Collected:
         return kc.Operation(self.operation.operator, (left, right), self.operation.type)
 
 
-@rule(label="asVector", paper=LIFT, remark=widths_of)
-def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT, remark=widths_of)
+def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
     """Collect elements that lie side by side in two vectors of accumulators.
 
     before:
@@ -167,10 +163,7 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
             x_half.s0;
             s = s < both || s != s ? both : s;
         } else {
-            for (long i = 0L; i < n; i++) {
-                float x = xs[i];
-                s = s < (x * 2.0f) || s != s ? (x * 2.0f) : s;
-            }
+            as before
         }
     declines: elements of xs are not side by side
         like before, with
@@ -202,16 +195,13 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
             s = max_f32(s, xs[0] * 2.0f);
         }
     """
-    if not isinstance(loop, kc.For) or not loop.counts_by_ones:
+    if not loop.counts_by_ones:
         return None
     if loop.variable.type != kc.LONG:
         return Declined("rounds are not counted by a long")
     body = loop.body.statements
     found = _collected(body)
-    if isinstance(found, Declined):
-        return found
-    if (reason := _scattered(loop)) is not None:
-        return reason
+    _refuse_scattered(loop)
     code = _point_code(context, loop, found)
     scalar = gains_in_vectors(loop) or any(each.is_extreme for each in found)
     fewest = 1 if scalar else LONG
@@ -231,11 +221,11 @@ def fold_row_in_lanes(loop: kc.Statement, context: LoopContext) -> KernelOutcome
     return chosen.statements
 
 
-def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
+def _collected(body: Sequence[kc.Statement]) -> list[Collected]:
     """The variables from outside to which a body gives values."""
     outside = assigned(body) - declared(body)
     if not outside or not all(isinstance(s, PLAIN) for s in body):
-        return Declined("rounds do more than to collect values")
+        raise Decline("rounds do more than to collect values")
     made = {
         s.variable.name: s.init
         for s in body
@@ -247,7 +237,7 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
             continue
         target, exp = statement.target, statement.exp
         if isinstance(target, kc.Register):
-            return Declined("registers of a tile collect")
+            raise Decline("registers of a tile collect")
         if target.name in made:
             continue
         named = exp.name if isinstance(exp, kc.Variable) else None
@@ -260,22 +250,22 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected] | Declined:
                 value = right if mine else left
                 found.append(Collected(target, operation, value, named))
             case _:
-                return Declined("no operator on floats that can be reordered collects")
+                raise Decline("no operator on floats that can be reordered collects")
     uses = Counter(n.name for n in nodes_of(kc.Variable, *body))
     own = [name for each in found for name in each.names]
     if any(uses[name] != 2 for name in own) or len({*own}) < len(own):
-        return Declined("a round reads what others collect")
+        raise Decline("a round reads what others collect")
     return found
 
 
-def _scattered(loop: kc.For) -> Declined | None:
-    """Why elements are not side by side."""
+def _refuse_scattered(loop: kc.For) -> None:
+    """Decline where elements are not side by side."""
     body = loop.body.statements
     varying = find_varying(body, [loop.variable.name])
     stored = [store.memory for store in nodes_of(kc.Store, *body)]
     written = set(stored)
     if len(stored) > len(written):
-        return Declined("a round stores to an array twice, as the next one may, too")
+        raise Decline("a round stores to an array twice, as the next one may, too")
     known: dict[Name, Affine] = {loop.variable.name: (loop.variable, 1)}
     for statement in body:
         for node in walk(statement):
@@ -283,18 +273,17 @@ def _scattered(loop: kc.For) -> Declined | None:
                 continue
             memory, stores = node.memory, isinstance(node, kc.Store)
             if memory in written and not stores:
-                return Declined(f"rounds read {memory.name.base}, which they write")
+                raise Decline(f"rounds read {memory.name.base}, which they write")
             if not stores and not varies(node.index, varying):
                 continue
             found = affine(node.index, known, varying)
             steps = (1,) if stores else (1, -1)
             if found is None or found[1] not in steps or memory.space == "private":
-                return Declined(f"elements of {memory.name.base} are not side by side")
+                raise Decline(f"elements of {memory.name.base} are not side by side")
         match statement:
             case kc.Declare(kc.Variable(name, _), kc.Expression() as init):
                 if (value := affine(init, known, varying)) is not None:
                     known[name] = value
-    return None
 
 
 def _fold(code: VectorCode, loop: kc.For) -> None:
@@ -308,7 +297,7 @@ def _fold(code: VectorCode, loop: kc.For) -> None:
     def collect(at: kc.Expression, mine: Sequence[kc.Variable]) -> None:
         code.visit(k.named(at, "own"))
         code.combine(mine)
-        code.replace(mine, code.right)
+        code.k.assign_all(mine, code.right)
 
     with k.loop("at", whole, loop.start, step) as at:
         for number, mine in enumerate(lanes):
@@ -322,7 +311,9 @@ def _fold(code: VectorCode, loop: kc.For) -> None:
     first = kc.Cast(width - (loop.bound - last), kc.INT)
     new = code.lanes.compare(">=", numbers, code.lanes.broadcast(first))
     pairs = zip(code.right, code.neutral, strict=True)
-    code.replace(code.right, [code.lanes.choose(new, r, other) for r, other in pairs])
+    code.k.assign_all(
+        code.right, [code.lanes.choose(new, r, other) for r, other in pairs]
+    )
     for mine in lanes:
         code.combine(mine)
 
@@ -347,9 +338,9 @@ def _halved(code: VectorCode) -> list[list[kc.Expression]]:
         k.statements.extend(kc.Declare(value) for value in values)
         with k.scope():
             narrow = VectorCode(k, code.code, width)
-            narrow.replace(narrow.right, halves[1])
+            narrow.k.assign_all(narrow.right, halves[1])
             narrow.combine(halves[0])
-            narrow.replace(values, narrow.right)
+            narrow.k.assign_all(values, narrow.right)
     return [[code.lanes.lane(v, n) for n in range(2)] for v in values]
 
 

@@ -76,8 +76,8 @@ class LaneRow:
         )
 
 
-@rule(label="asVector", paper=LIFT)
-def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
+@rule(kc.For, label="asVector", paper=LIFT)
+def traverse_in_squares(loop: kc.For, vectoriser: Vectoriser) -> KernelOutcome:
     """Load and store the rows of lanes in squares.
 
     before:
@@ -127,7 +127,7 @@ def traverse_in_squares(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOut
         like before, with
         - y; => - (long)(y > 0);
     """
-    if not isinstance(loop, kc.For) or not (rows := _rows_of(loop, vectoriser)):
+    if not (rows := _rows_of(loop, vectoriser)):
         return None
     lanes, k = vectoriser.lanes, vectoriser.k
     width, bound = lanes.width, loop.bound

@@ -38,11 +38,7 @@ from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
-from minifut.kernel_passes.position_ranges import (
-    QUOTIENTS,
-    RESIDUES,
-    extreme,
-)
+from minifut.kernel_passes.position_ranges import QUOTIENTS, RESIDUES, extreme
 from minifut.kernel_passes.vectorise.context import LoopContext
 from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value
@@ -57,8 +53,8 @@ LONGEST = 80
 """nodes of statements in a body that is written several times"""
 
 
-@rule(paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
-def share_rounds(block: kc.Statement, context: LoopContext) -> KernelOutcome:
+@rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
+def share_rounds(block: kc.For, context: LoopContext) -> KernelOutcome:
     """Give the rounds that all points of a block have a loop of their own.
 
     before:
@@ -90,7 +86,7 @@ def share_rounds(block: kc.Statement, context: LoopContext) -> KernelOutcome:
         float *ys, long m => const long *ms, float *ys
         min_i64(i, m) => ms[i]
     """
-    if not isinstance(block, kc.For) or block.rounds is None:
+    if block.rounds is None:
         return None
     sharing = _Sharing(block, block.rounds, context.k)
     body = sharing.block(block.body.statements, False)

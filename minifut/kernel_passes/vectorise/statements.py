@@ -23,10 +23,7 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_loop,
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
-from minifut.kernel_passes.vectorise.permutations import (
-    combined_number,
-    own_block,
-)
+from minifut.kernel_passes.vectorise.permutations import combined_number, own_block
 from minifut.kernel_passes.vectorise.private_arrays import (
     Owned,
     declare_in_lanes,

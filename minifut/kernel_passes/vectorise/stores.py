@@ -21,18 +21,14 @@ from minifut.kernel_passes.vectorise.accesses import (
     reversed_lanes,
 )
 from minifut.kernel_passes.vectorise.affine import affine
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    MASKS,
-    NotVectorisable,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, MASKS, NotVectorisable
 from minifut.rewrite.rule import Declined, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store contiguous elements as one vector.
 
@@ -48,15 +44,11 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         j + 1 => 3 * j
     """
-    if not isinstance(store, kc.Store):
-        return None
-    first = first_index(store.memory, store.index, vectoriser.lanes, "write")
-    if isinstance(first, Declined):
-        return first
+    first = first_index(store, vectoriser.lanes)
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store elements that are laid out in memory from the last lane to the first as one
     vector.
@@ -72,17 +64,13 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     declines: lanes write every 3rd element of ys
         like declines of store_vector
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes = vectoriser.lanes
-    first = first_index(store.memory, store.index, lanes, "write", -1)
-    if isinstance(first, Declined):
-        return first
+    first = first_index(store, lanes, -1)
     value = reversed_lanes(_stored(store, vectoriser))
     return (kc.Store(store.memory, lowest(first, lanes), value),)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=memory_of)
 def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the contiguous elements of the active lanes as a vector.
 
@@ -105,17 +93,13 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         ys[j] => ys[3 * j]
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes = vectoriser.lanes
-    first = first_of_active(store.memory, store.index, lanes)
-    if first is None:
-        return Declined("the active lanes do not write neighbours of global memory")
+    first = first_of_active(store, lanes)
     value = _stored(store, vectoriser)
     return (kc.Store(store.memory, first, value, mask=lanes.mask),)
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -142,8 +126,6 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
             ys[2 * j] = xs[j];
         }
     """
-    if not isinstance(store, kc.Store):
-        return None
     lanes, memory = vectoriser.lanes, store.memory
     if memory.space == "private" or affine(store.index, lanes.affine, lanes.varying):
         return Declined(
@@ -161,7 +143,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Branch(whole, together, kc.Block(single)),)
 
 
-@rule(paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=memory_of)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 
@@ -178,8 +160,6 @@ def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         for (long j => int own[8]; for (long j
         ys[2 * j] => own[2 * (j - t)]
     """
-    if not isinstance(store, kc.Store):
-        return None
     if store.memory.space == "private":
         raise NotVectorisable("a private array")
     lanes = vectoriser.lanes

@@ -23,7 +23,7 @@ from minifut.kernel_passes.vectorise.accesses import (
     side_by_side,
 )
 from minifut.kernel_passes.vectorise.affine import affine, number_of
-from minifut.kernel_passes.vectorise.context import LIFT
+from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome
 from minifut.kernel_passes.vectorise.vectors import lane_bits
 from minifut.rewrite.rule import Declined, rule
 
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 NO_SHORT_STRIDE = Declined("no lanes read every 2nd or 3rd element")
 
 
-@rule(label="asVector", paper=LIFT, remark=memory_of)
-def load_strided(
-    load: kc.Load, lanes: ExpressionVectoriser
-) -> kc.Expression | Declined | None:
+@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
+def load_strided(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load vectors that have the elements of all lanes, and shuffle those together.
 
     before:
@@ -54,8 +52,6 @@ def load_strided(
         like before of load_masked, with
         x = xs[j]; => x = xs[2 * j];
     """
-    if not isinstance(load, kc.Load):
-        return None
     found = affine(load.index, lanes.affine, lanes.varying)
     stride = None if found is None else number_of(found[1])
     type_ = side_by_side(load, lanes)
@@ -64,9 +60,7 @@ def load_strided(
     name = every(stride, lanes.width, lane_bits(type_))
     if name not in SHUFFLES:
         return NO_SHORT_STRIDE
-    first = first_index(load.memory, load.index, lanes, "read", stride)
-    if isinstance(first, Declined):
-        return first
+    first = first_index(load, lanes, stride)
     begins = [n * lanes.width for n in range(stride - 1)]
     begins.append((stride - 1) * (lanes.width - 1))
     vectors = [

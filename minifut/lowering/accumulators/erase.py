@@ -11,20 +11,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import kernels
+from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Copy,
-    Lambda,
-    Loop,
-    Opaque,
-    Param,
-    Program,
-    Stm,
-    Trace,
-)
+from minifut.ir.core import Atom, Body, Lambda, Param, Program, Stm
 from minifut.ir.kernels import KernelBody, Returns
 from minifut.ir.node import replace
 from minifut.ir.search import nodes_of
@@ -61,8 +50,8 @@ class _Eraser:
                 return KernelBody(self.statements(statements), kept)
             case Lambda(parameters, body, results):
                 return Lambda(parameters, body, _data(results))
-            case Loop(parameters, initial, form, body):
-                return Loop(_bound(parameters), self.values(initial), form, body)
+            case core.Loop(parameters, initial, form, body):
+                return core.Loop(_bound(parameters), self.values(initial), form, body)
             case _ if isinstance(node, MAPPING):
                 return replace(node, types=_data(node.types))
             case UpdateAcc(accumulator):
@@ -78,7 +67,7 @@ class _Eraser:
 
     def only_renames(self, statement: Stm) -> bool:
         match statement.exp:
-            case Copy(atom) | Opaque(atom) | Trace(_, atom):
+            case core.Copy(atom) | core.Opaque(atom) | core.Trace(_, atom):
                 return atom in self.roots
         return False
 

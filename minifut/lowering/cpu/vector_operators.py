@@ -94,15 +94,6 @@ def point_code(
     )
 
 
-def replace_state(
-    k: KernelBuilder, accumulators: Accumulators, values: Sequence[kc.Expression]
-) -> None:
-    """Assign the accumulators."""
-    for place, value in zip(accumulators.all_places, values, strict=True):
-        assert isinstance(place, kc.Variable)
-        k.assign(place, value)
-
-
 def scalar_places(accumulators: Accumulators) -> list[kc.Variable]:
     """The accumulators of operators on scalars."""
     return [p for p in accumulators.all_places if isinstance(p, kc.Variable)]

@@ -35,7 +35,6 @@ from minifut.lowering.gpu.work_distribution import (
     ElementValues,
     SegmentTask,
     SharedOperands,
-    assign_all,
     combine,
     neutral_values,
     parallel_region,
@@ -74,13 +73,13 @@ class LaneGroup:
         self, targets: Sequence[kc.Variable], right: Sequence[kc.Expression]
     ) -> None:
         """`targets = targets op right`."""
-        assign_all(self.k, targets, combine(self.k, self.operators, targets, right))
+        self.k.assign_all(targets, combine(self.k, self.operators, targets, right))
 
     def combine_left(
         self, left: Sequence[kc.Expression], targets: Sequence[kc.Variable]
     ) -> None:
         """`targets = left op targets`."""
-        assign_all(self.k, targets, combine(self.k, self.operators, left, targets))
+        self.k.assign_all(targets, combine(self.k, self.operators, left, targets))
 
     def tree(
         self, own: Sequence[kc.Variable], everywhere: bool = False
@@ -90,8 +89,8 @@ class LaneGroup:
         uniform."""
         total = self.neutral("total")
         self.by_shuffles(
-            lambda: assign_all(self.k, total, reduced(self, own, everywhere)),
-            lambda: assign_all(self.k, total, self._tree(own)),
+            lambda: self.k.assign_all(total, reduced(self, own, everywhere)),
+            lambda: self.k.assign_all(total, self._tree(own)),
         )
         return tuple(total)
 
@@ -132,7 +131,7 @@ class LaneGroup:
             target = k.declare("target", behind - source)
             keep = partial(self.shared.put_apart, target, local, own)
             with parallel_region(k, repair=keep), k.branch(beyond <= left):
-                assign_all(k, own, self.shared.get_apart(source, first))
+                k.assign_all(own, self.shared.get_apart(source, first))
                 with k.loop("right", beyond, first + 1) as right:
                     self.combine_right(own, self.shared.get_apart(source, right))
                 keep()
@@ -154,9 +153,9 @@ class LaneGroup:
         k, task = self.k, self.task
         half = self._inclusive(own)
         with k.branch(task.lane > 0):
-            assign_all(k, made.before, self.shared.get(half + task.local - 1))
+            k.assign_all(made.before, self.shared.get(half + task.local - 1))
         last = task.local - task.lane + task.lanes - 1
-        assign_all(k, made.total, self.shared.get(half + last))
+        k.assign_all(made.total, self.shared.get(half + last))
 
     def _inclusive(self, own: Sequence[kc.Variable]) -> kc.Variable:
         """Inclusive prefix scan (Hillis and Steele, four operands a step); `shared`

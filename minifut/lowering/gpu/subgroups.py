@@ -29,7 +29,7 @@ from minifut.ir.node import immutable
 from minifut.ir.types import element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import from_word, to_word, word_of
-from minifut.lowering.gpu.work_distribution import assign_all, parallel_region
+from minifut.lowering.gpu.work_distribution import parallel_region
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, decision
@@ -216,10 +216,10 @@ def reduced(
         part = subgroups.parts()
         all_.reduce(part)
         first = all_.number - all_.place
-        assign_all(k, total, all_.shuffled(part, first) if everywhere else part)
+        k.assign_all(total, all_.shuffled(part, first) if everywhere else part)
     with k.otherwise():
         first = each.number - each.place
-        assign_all(k, total, each.shuffled(own, first) if everywhere else own)
+        k.assign_all(total, each.shuffled(own, first) if everywhere else own)
     return total
 
 
@@ -236,11 +236,11 @@ def scanned(group: LaneGroup, own: Sequence[kc.Variable], made: Prefixes) -> Non
     last = subgroups.mine - subgroups.first - 1
     earlier = all_.shuffled(part, last)
     with k.branch(last >= 0):
-        assign_all(k, made.before, earlier)
+        k.assign_all(made.before, earlier)
     with k.branch(each.most < each.width):
         end = each.number - each.place + each.most - 1
-        assign_all(k, made.total, each.shuffled(own, end))
+        k.assign_all(made.total, each.shuffled(own, end))
     with k.otherwise():
-        assign_all(k, made.total, all_.shuffled(part, all_.most - 1))
+        k.assign_all(made.total, all_.shuffled(part, all_.most - 1))
     with parallel_region(k), k.branch(each.place > 0):
         group.combine_right(made.before, left)

@@ -183,14 +183,6 @@ def combine(
     return tuple(results)
 
 
-def assign_all(
-    k: KernelBuilder, targets: Sequence[kc.Variable], values: Sequence[kc.Expression]
-) -> None:
-    """Assign variables one by one; the values must not mention the targets."""
-    for target, value in zip(targets, values, strict=True):
-        k.assign(target, value)
-
-
 # --- local memory and parallel regions ------------------------------------------------
 
 
@@ -198,11 +190,7 @@ class SharedOperands:
     """An array in local memory per operand, with `count` elements: a host size."""
 
     def __init__(
-        self,
-        k: KernelBuilder,
-        types: Sequence[ScalarType],
-        count: Size,
-        base: str,
+        self, k: KernelBuilder, types: Sequence[ScalarType], count: Size, base: str
     ) -> None:
         self.k = k
         self.memories = [k.local_memory(t, count, base) for t in types]

@@ -32,7 +32,6 @@ from minifut.lowering.tiles.threads import (
     lower_loop,
     lower_size,
 )
-from minifut.names import Name
 
 if TYPE_CHECKING:
     from minifut.lowering.groups.cpu import WorkerBuilder
@@ -54,7 +53,7 @@ def lower_segmap(k: WorkerBuilder, stm: Stm, exp: kernels.SegMap) -> None:
             case Returns():
                 outputs.append(k.fresh(bound))
             case kernels.WriteReturns(array, _, _):
-                outputs.append(owned(k, bound, array))
+                outputs.append(k.updatable(bound.name, array))
             case (
                 kernels.TileReturns()
                 | kernels.RegTileReturns()
@@ -99,13 +98,9 @@ def lower_fold(
 
 
 def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
-    """BinUpdate after point into the bins."""
-    bins: list[Bins] = []
-    targets = iter(stm.pattern)
-    for operator in exp.operators:
-        arrays = tuple(owned(k, next(targets), name) for name in operator.destinations)
-        shape = tuple(k.resolve(size) for size in operator.shape)
-        bins.append(Bins(operator, arrays, shape))
+    """BinUpdate after point into the bins; of a group of several threads each thread
+    those of a segment."""
+    bins = own_bins(k, stm, exp)
 
     def visit(at: tuple[Size, ...]) -> None:
         k.bind_all(exp.space.indices, map(k.size_value, at))
@@ -120,6 +115,19 @@ def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
 
 
 # --- what they share ------------------------------------------------------------------
+
+
+def own_bins(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> list[Bins]:
+    """The destinations, or copies of them."""
+    targets = iter(stm.pattern)
+    return [
+        Bins(
+            operator,
+            tuple(k.updatable(next(targets).name, d) for d in operator.destinations),
+            tuple(k.resolve(size) for size in operator.shape),
+        )
+        for operator in exp.operators
+    ]
 
 
 def each_point(
@@ -152,16 +160,6 @@ def operands(
     for array, value in zip(mapped, values[count:], strict=True):
         k.write(array, at, value)
     return values[:count]
-
-
-def owned(k: KernelBuilder, bound: Param, name: Name) -> Array:
-    """An array to write to: itself where that is allowed, else a copy."""
-    array = k.array(name)
-    if bound.name in k.host.facts.in_place.updates:
-        return array
-    made = k.new_array(array.memory.element, array.shape, bound.name.base)
-    k.copy(made, array)
-    return made
 
 
 def bind_results(

@@ -186,15 +186,6 @@ class GroupBuilder(KernelBuilder):
         self.prologue.append(kc.DeclareArray(memory, count))
         return memory
 
-    def own_array(self, result: Name, array: Name) -> Array:
-        """An array of the group that `result` may write: itself, or a copy."""
-        target = self.array(array)
-        if result in self.host.facts.in_place.updates:
-            return target
-        made = self.new_array(target.memory.element, target.shape, array.base)
-        self.copy(made, target)
-        return made
-
     def place_for(self, bound: core.Param) -> RegisterTile | None:
         """A tile for a name that is in registers."""
         sizes = self.registers.distributed.get(bound.name)

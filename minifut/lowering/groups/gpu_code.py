@@ -45,7 +45,7 @@ def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
             case kernels.Returns():
                 places.append(k.place_for(bound) or k.fresh(bound))
             case kernels.WriteReturns(array, _, _):
-                places.append(k.own_array(bound.name, array))
+                places.append(k.updatable(bound.name, array))
             case (
                 kernels.TileReturns()
                 | kernels.RegTileReturns()

@@ -13,28 +13,22 @@ from minifut.ir.core import Stm
 from minifut.ir.kernels import SegHist
 from minifut.ir.types import ArrayType
 from minifut.lowering.atomic_cells import cells_of
+from minifut.lowering.groups import cpu_threads
 from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.seghist.gpu_targets import Target, each_cell
-from minifut.lowering.seghist.histograms import Bins, bin_updates, update_bin
+from minifut.lowering.seghist.histograms import Bins, bin_updates
 
 
 def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
     """Update the destinations, or copies of them; bind the results."""
-    found, at = [], 0
-    for operator in exp.operators:
-        arrays = []
-        for name in operator.destinations:
-            arrays.append(k.own_array(stm.pattern[at].name, name))
-            at += 1
-        shape = tuple(k.resolve(size) for size in operator.shape)
-        found.append(Bins(operator, tuple(arrays), shape))
     if any(
         isinstance(t, ArrayType) for op in exp.operators for t in op.operator.results
     ):
-        _one_segment_per_thread(k, exp, found)
-    else:
-        _together(k, exp, found)
-    arrays = [array for each in found for array in each.arrays]
+        cpu_threads.lower_seghist(k, stm, exp)
+        return
+    bins = cpu_threads.own_bins(k, stm, exp)
+    _together(k, exp, bins)
+    arrays = [array for each in bins for array in each.arrays]
     k.bind_all([p.name for p in stm.pattern], arrays)
 
 
@@ -70,19 +64,3 @@ def _convert(k: GroupBuilder, target: Target, back: bool) -> None:
         return
     with k.thread_region(), k.points(target.bins.arrays[0].shape) as at:
         target.convert(k, at, back)
-
-
-def _one_segment_per_thread(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
-    """Each segment is processed by one thread, without atomics."""
-    space = exp.space
-    sizes = tuple(k.resolve(size) for size in space.sizes)
-    with k.thread_region(), k.points(sizes[:-1]) as at:
-        k.bind_indices(space.indices[:-1], at)
-        outer = tuple(k.as_size(index) for index in at)
-        with k.loop("at", k.size_value(sizes[-1])) as last:
-            k.bind(space.indices[-1], last)
-            for each, point in zip(bins, bin_updates(k, exp, bins), strict=True):
-                where = tuple(k.as_size(index) for index in point.at)
-                with k.branch(point.inside):
-                    places = [row.row(where) for row in each.rows(outer)]
-                    update_bin(k, each.operator, places, point.values)

@@ -9,18 +9,8 @@ own. `of` follows a result back through in-place updates, aliases, ifs and loops
 from __future__ import annotations
 
 from minifut.analysis.in_place import InPlace
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Copy,
-    If,
-    Loop,
-    Match,
-    Opaque,
-    Stm,
-    Trace,
-    Update,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Stm
 from minifut.names import Name
 
 
@@ -49,14 +39,14 @@ class BufferReuse:
         """The array that result `position` of the statement shares memory and layout
         with; None if the statement makes a new one (or a view)."""
         match statement.exp:
-            case Update(array, _, _):
+            case core.Update(array, _, _):
                 name = statement.pattern[position].name
                 return array if name in self.in_place.updates else None
-            case Copy(atom) | Opaque(atom) | Trace(_, atom):
+            case core.Copy(atom) | core.Opaque(atom) | core.Trace(_, atom):
                 return atom if isinstance(atom, Name) else None
-            case If() | Match() as exp:
+            case core.If() | core.Match() as exp:
                 return self.common(exp.branches, position)
-            case Loop() as loop:
+            case core.Loop() as loop:
                 return self.through(loop, position)
         return None
 
@@ -71,13 +61,13 @@ class BufferReuse:
         inside = {p.name for body in bodies for s in body.statements for p in s.pattern}
         return None if found in inside else found
 
-    def stays(self, loop: Loop, position: int) -> bool:
+    def stays(self, loop: core.Loop, position: int) -> bool:
         """Whether a parameter of a loop keeps its memory and layout in all
         iterations."""
         name = loop.parameters[position].name
         return self.of(loop.body.statements, loop.body.result[position]) == name
 
-    def through(self, loop: Loop, position: int) -> Name | None:
+    def through(self, loop: core.Loop, position: int) -> Name | None:
         """The array whose memory holds a loop's result: the initial value, if nothing
         is copied."""
         start = loop.initial[position]

@@ -316,9 +316,7 @@ class HostBuilder:
     # --- statements -------------------------------------------------------------------
 
     def statements_of(
-        self,
-        statements: tuple[core.Stm, ...],
-        results: tuple[Atom, ...] | None = None,
+        self, statements: tuple[core.Stm, ...], results: tuple[Atom, ...] | None = None
     ) -> None:
         """Lower statements in order; with `results`, they are those of a whole body."""
         if results is not None:

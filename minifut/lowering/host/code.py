@@ -10,7 +10,7 @@ from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.scalars import operator
-from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import lower_host_update, lower_with_acc
@@ -19,6 +19,7 @@ from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.operators import host_text
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.threads.builder import KernelBuilder
+from minifut.lowering.threads.code import counted
 from minifut.names import Name
 from minifut.passes.layout.by_default import value_by_default
 
@@ -128,17 +129,9 @@ def fresh(host: HostBuilder, bound: Param) -> Array:
 
 def _iota(host: HostBuilder, stm: Stm, exp: core.Iota) -> None:
     made = fresh(host, stm.pattern[0])
-    type_ = kc.VectorType(exp.element)
-    multiply, add = operator("mul", exp.element), operator("add", exp.element)
-
-    def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
-        step = kc.Operation(
-            multiply, (kc.Cast(at[0], type_), k.scalar(exp.stride)), type_
-        )
-        value = kc.Operation(add, (k.scalar(exp.start), step), type_)
-        k.write(made, at, value)
-
-    host.each("iota", made.shape, visit)
+    host.each(
+        "iota", made.shape, lambda k, at: k.write(made, at, counted(k, exp, at[0]))
+    )
     host.bind(stm.pattern[0], made)
 
 
@@ -202,14 +195,9 @@ def _reshape(host: HostBuilder, stm: Stm, exp: core.Reshape) -> None:
 
 
 def _concat(host: HostBuilder, stm: Stm, exp: core.Concat) -> None:
-    made, start = fresh(host, stm.pattern[0]), ZERO
-    for name in exp.arrays:
-        array = host.array(name)
-        part = array.shape[exp.dimension]
-        entries = [(ZERO, size, ONE) for size in array.shape]
-        entries[exp.dimension] = (start, part, ONE)
-        host.copy(made.slice(tuple(entries)), array)
-        start = start + part
+    made = fresh(host, stm.pattern[0])
+    for part, array in made.joined(exp.dimension, map(host.array, exp.arrays)):
+        host.copy(part, array)
     host.bind(stm.pattern[0], made)
 
 

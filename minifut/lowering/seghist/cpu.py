@@ -266,13 +266,17 @@ def _passes(k: KernelBuilder, bins: list[Bins]) -> Iterator[list[BinRange] | Non
         yield None
         return
     with k.loop("pass", passes) as number:
-        ranges: list[BinRange] = []
-        for each in bins:
-            size = k.size_value(each.shape[0])
-            width = k.declare("width", (size + (passes - 1)) // passes)
-            low = k.declare("low", smaller(number * width, size))
-            ranges.append((low, k.declare("high", smaller(low + width, size))))
-        yield ranges
+        yield [range_of_bins(k, each, number, passes) for each in bins]
+
+
+def range_of_bins(
+    k: KernelBuilder, bins: Bins, number: kc.Expression, count: kc.Expression
+) -> BinRange:
+    """One of so many ranges of the outermost dimension of bins."""
+    size = k.size_value(bins.shape[0])
+    width = k.declare("width", (size + (count - 1)) // count)
+    low = k.declare("low", smaller(number * width, size))
+    return low, k.declare("high", smaller(low + width, size))
 
 
 def combine_copies(
@@ -281,8 +285,7 @@ def combine_copies(
     """Combine all copies of each bin, in order, into the result, or each of so many
     `together`, the others of which are in it."""
     count = copies.arrays[0].shape[0]
-    ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
-    shape = bins.arrays[0].shape[:ranks]
+    shape = combined_shape(bins)
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
         where = tuple(k.as_size(index, "at") for index in at[1:])
@@ -291,6 +294,12 @@ def combine_copies(
         combine_with_rows(k, copies, rows, where, loop)
 
     host.each("hist_combine", (is_split, *shape), visit)
+
+
+def combined_shape(bins: Bins) -> tuple[Size, ...]:
+    """The outer dimensions, bins and elements that are combined one by one."""
+    ranks = bins.outer + len(bins.shape) + len(bins.operator.vector)
+    return bins.arrays[0].shape[:ranks]
 
 
 def combine_with_rows(

@@ -326,8 +326,7 @@ class _Local:
                 more = self._load(cell + copy * self.stride)
                 new = k.apply(self.cells.operator, (*total, *more))
                 held = [k.declare("new", value) for value in new]
-                for variable, value in zip(total, held, strict=True):
-                    k.assign(variable, value)
+                k.assign_all(total, held)
             with if_updated(k, self.target.bins, total):
                 at = tuple(k.as_size(i) for i in unravel(k, cell, self.target.shape))
                 self.cells.update(k, self.target.places(k, outer, at), total)

@@ -33,7 +33,9 @@ from minifut.lowering.positions import unravel
 from minifut.lowering.seghist.cpu import (
     combine_copies,
     combine_with_rows,
+    combined_shape,
     private_copies,
+    range_of_bins,
     sum_of,
 )
 from minifut.lowering.seghist.histograms import BinRange, Bins, bin_updates
@@ -89,11 +91,7 @@ def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None
 
 
 def _update(
-    host: HostBuilder,
-    operation: SegHist,
-    bins: list[Bins],
-    of: Chunks,
-    copied: bool,
+    host: HostBuilder, operation: SegHist, bins: list[Bins], of: Chunks, copied: bool
 ) -> None:
     """Each chunk updates its bins; the first dimension of those that are `copied` is
     the chunk's."""
@@ -104,7 +102,8 @@ def _update(
         k.bind_indices(space.indices[:-1], at[1:-1])
         place = tuple(k.as_size(i) for i in (at if copied else at[1:])[:-1])
         own = [subhistogram_at(k, each, place) for each in bins]
-        ranges = [_range(k, each, at[-1], k.size_value(of.ranges)) for each in bins]
+        count = k.size_value(of.ranges)
+        ranges = [range_of_bins(k, each, at[-1], count) for each in bins]
         first = k.declare("first", at[0] * k.size_value(of.chunk))
         length = k.resolve(space.sizes[-1])
         end = smaller(first + k.size_value(of.chunk), k.size_value(length))
@@ -158,19 +157,9 @@ def _any_of(tests: list[kc.Expression]) -> kc.Expression:
     return reduce(lambda a, b: kc.Binary("|", a, b, kc.TRUTH), tests)
 
 
-def _range(
-    k: KernelBuilder, bins: Bins, number: kc.Expression, count: kc.Expression
-) -> BinRange:
-    """One of so many ranges of the outermost dimension of bins."""
-    size = k.size_value(bins.shape[0])
-    width = k.declare("width", (size + (count - 1)) // count)
-    low = k.declare("low", smaller(number * width, size))
-    return low, k.declare("high", smaller(low + width, size))
-
-
 def _clear(host: HostBuilder, copies: Bins) -> None:
     """Neutral values in all bins, an element for each work-item."""
-    ranks = len(_shape(copies))
+    ranks = len(combined_shape(copies))
     for array, atom in zip(copies.arrays, copies.operator.neutral, strict=True):
 
         def visit(
@@ -189,7 +178,7 @@ def _clear(host: HostBuilder, copies: Bins) -> None:
 
 def _combine_some(host: HostBuilder, copies: Bins) -> None:
     """Combine the first of some copies with the others of them."""
-    count, *shape = _shape(copies)
+    count, *shape = combined_shape(copies)
     parts = host.let_size(ceil_div(count, Size.constant(TOGETHER)), "parts")
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
@@ -200,9 +189,3 @@ def _combine_some(host: HostBuilder, copies: Bins) -> None:
         combine_with_rows(k, copies, rows, where, k.loop("copy", end, own + 1))
 
     host.each("hist_combine_some", (parts, *shape), visit)
-
-
-def _shape(copies: Bins) -> tuple[Size, ...]:
-    """The copies, segments, bins and elements that are combined one by one."""
-    ranks = copies.outer + len(copies.shape) + len(copies.operator.vector)
-    return copies.arrays[0].shape[:ranks]

@@ -174,5 +174,4 @@ def _assign(
     for value in values:
         assert isinstance(value, kc.Expression)
         made.append(k.declare("next", value))
-    for variable, value in zip(state, made, strict=True):
-        k.assign(variable, value)
+    k.assign_all(state, made)

@@ -9,10 +9,7 @@ from minifut.lowering.threads.builder import KernelBuilder
 
 
 def write_if_inside(
-    k: KernelBuilder,
-    output: Array,
-    where: tuple[Atom, ...],
-    value: Atom,
+    k: KernelBuilder, output: Array, where: tuple[Atom, ...], value: Atom
 ) -> None:
     """`output[where] = value`, unless an index is out of bounds."""
     places: list[kc.Expression] = []

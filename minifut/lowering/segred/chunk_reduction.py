@@ -47,10 +47,7 @@ from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.operators import AccumulatorPlace, Accumulators
 from minifut.lowering.segred.selections import distribute_selection_cyclically
 from minifut.lowering.threads.builder import KernelBuilder
-from minifut.lowering.threads.register_tiles import (
-    each_register,
-    new_tile,
-)
+from minifut.lowering.threads.register_tiles import each_register, new_tile
 from minifut.names import Name
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Declined, Remark, Rule, rule

@@ -30,10 +30,7 @@ from minifut.kernel_passes.vectorise.context import loop_context
 from minifut.kernel_passes.vectorise.folds import COMMUTES, distribute_fold_cyclically
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.lowering.cpu.reduction import EXPENSIVE, Reduction, ReductionChunk
-from minifut.lowering.cpu.vector_operators import (
-    point_code,
-    scalar_places,
-)
+from minifut.lowering.cpu.vector_operators import point_code, scalar_places
 from minifut.lowering.operators import Accumulators, value_types
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name

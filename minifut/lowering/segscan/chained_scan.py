@@ -32,7 +32,7 @@ from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import to_word, word_of
 from minifut.lowering.cpu.partition import MultiIndex, Partition, chunk_bounds
 from minifut.lowering.cpu.reduction import Reduction
-from minifut.lowering.cpu.vector_operators import replace_state, scalar_places
+from minifut.lowering.cpu.vector_operators import scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -174,7 +174,7 @@ class _ChainedScan:
         before = self.look_back(unit, chunk, is_last)
         with k.branch(others_follow):
             prefix = Accumulators(k, self.reduction.operators)
-            replace_state(k, prefix, scalar_places(before))
+            k.assign_all(scalar_places(prefix), scalar_places(before))
             prefix.combine(status.read(k, status.aggregates, unit))
             status.publish(k, status.prefixes, (unit, PREFIX), prefix)
         if self.first is None:
@@ -252,5 +252,7 @@ def _last_prefix(
             k.assign(at, previous)
             k.assign(on, at > lowest)
         with k.otherwise():
-            replace_state(k, before, status.read(k, status.prefixes, previous))
+            k.assign_all(
+                scalar_places(before), status.read(k, status.prefixes, previous)
+            )
             k.assign(on, kc.Literal(False, kc.TRUTH))

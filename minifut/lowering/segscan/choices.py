@@ -16,18 +16,8 @@ from dataclasses import field, replace
 from itertools import chain
 from typing import TypeAlias
 
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    Copy,
-    Exp,
-    If,
-    Index,
-    Param,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Constant, Exp, Param, Stm
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
 from minifut.ir.scalars import OF_POLYNOMIALS
@@ -138,7 +128,7 @@ class BodyNames:
                 truths |= bound
                 if used and all(len(users[name]) == 1 for name in used):
                     self.combined |= bound
-            if used or is_truth or isinstance(exp, If) or _digits(exp):
+            if used or is_truth or isinstance(exp, core.If) or _digits(exp):
                 dependent |= bound
 
     def own(self, name: Name) -> Atom:
@@ -153,9 +143,9 @@ class BodyNames:
             found = self.renamed.get(atom, atom) if isinstance(atom, Name) else atom
             return index if found == other else found
 
-        if isinstance(exp, ScalarOp):
+        if isinstance(exp, core.ScalarOp):
             return exp.operator, tuple(map(same, exp.operands))
-        if isinstance(exp, Index):
+        if isinstance(exp, core.Index):
             return exp.array, tuple(map(same, exp.slice))
         return None
 
@@ -191,7 +181,11 @@ class AtPoint:
             return Size.of(atom)
         if atom not in scope.varying | self.inner(statement):
             fixed = statement.exp
-            return self.value(fixed.atom) if isinstance(fixed, Copy) else Size.of(atom)
+            return (
+                self.value(fixed.atom)
+                if isinstance(fixed, core.Copy)
+                else Size.of(atom)
+            )
         (param,) = (p for p in statement.pattern if p.name == atom)
         return self.of(param, statement)
 
@@ -205,11 +199,11 @@ class AtPoint:
         exp: Exp = statement.exp
         if param.name in self.scope.combined:
             raise ChoiceNeeded(param.name, TRUTHS)
-        if isinstance(exp, Copy):
+        if isinstance(exp, core.Copy):
             return self.value(exp.atom)
-        if isinstance(exp, SizeExp):
+        if isinstance(exp, core.SizeExp):
             return exp.size.rebuild(self.number)
-        if isinstance(exp, If):
+        if isinstance(exp, core.If):
             try:
                 return self.of_branch(param, statement, exp)
             except ChoiceNeeded as choice:
@@ -217,20 +211,22 @@ class AtPoint:
                     raise
                 values = self.possible(param, statement, exp)
                 raise ChoiceNeeded(param.name, values) from None
-        if isinstance(exp, ScalarOp):
+        if isinstance(exp, core.ScalarOp):
             return self.operation(param.name, exp)
         if param.type != BOOL:
             raise UNKNOWN
         raise ChoiceNeeded(param.name, TRUTHS)
 
-    def of_branch(self, param: Param, statement: Stm, exp: If) -> SizeOrFlag:
+    def of_branch(self, param: Param, statement: Stm, exp: core.If) -> SizeOrFlag:
         """The result of the branch that is taken."""
         body = exp.then if self.truth(exp.condition) else exp.otherwise
         inside = {p.name: s for s in body.statements for p in s.pattern}
         deeper = replace(self, definitions={**self.definitions, **inside})
         return deeper.value(body.result[statement.pattern.index(param)])
 
-    def possible(self, param: Param, statement: Stm, exp: If) -> tuple[Constant, ...]:
+    def possible(
+        self, param: Param, statement: Stm, exp: core.If
+    ) -> tuple[Constant, ...]:
         """The values of what depends on choices inside of branches."""
         try:
             value = self.of_branch(param, statement, exp)
@@ -252,7 +248,7 @@ class AtPoint:
             return value
         raise Decline("what becomes of a point depends on an unknown condition")
 
-    def operation(self, name: Name, exp: ScalarOp) -> SizeOrFlag:
+    def operation(self, name: Name, exp: core.ScalarOp) -> SizeOrFlag:
         operator, operands = exp.operator, exp.operands
         if digits := _digits(exp):
             raise ChoiceNeeded(
@@ -283,7 +279,7 @@ class AtPoint:
             raise UNKNOWN
         return self.polynomial(exp, sizes)
 
-    def polynomial(self, exp: ScalarOp, values: list[Size]) -> Size:
+    def polynomial(self, exp: core.ScalarOp, values: list[Size]) -> Size:
         operator = exp.operator
         match operator.name, values:
             case "add" | "sub" | "mul" as name, (a, b):
@@ -309,7 +305,7 @@ class AtPoint:
 
 def _digits(exp: Exp) -> range:
     """The values of `x & 3` and `x % 4`."""
-    if not isinstance(exp, ScalarOp):
+    if not isinstance(exp, core.ScalarOp):
         return range(0)
     masks = [int(a.value) for a in exp.operands if isinstance(a, Constant)]
     if exp.operator.type.is_float or not masks or exp.operator.type == BOOL:

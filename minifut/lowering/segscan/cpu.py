@@ -51,7 +51,7 @@ from minifut.lowering.cpu.segment_blocks import (
     reduce_across_segments,
     vectorise_across_segments,
 )
-from minifut.lowering.cpu.vector_operators import replace_state, scalar_places
+from minifut.lowering.cpu.vector_operators import scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.on_host import only_reads, split_body
 from minifut.lowering.host.slices import is_unused, scanned_array
@@ -197,7 +197,7 @@ def scan_along(
         segment, first, last = place
         with k.loop("i", last, first, parallel=True) as index:
             values = Accumulators(k, reduction.operators)
-            replace_state(k, values, scalar_places(before))
+            k.assign_all(scalar_places(values), scalar_places(before))
             own = [k.read(array, (*segment, index)) for array in scanned if array]
             values.combine(own)
             values.save(scanned, (*segment, index))

@@ -39,7 +39,6 @@ from minifut.lowering.gpu.work_distribution import (
     SegmentTask,
     SharedOperands,
     WorkDistribution,
-    assign_all,
     bind_segment,
     parallel_region,
     staged_elements,
@@ -197,17 +196,17 @@ def _look_back(
     block = SharedOperands(k, lanes.types, ONE, "block")
     zero = kc.Literal(0, kc.LONG)
     with k.branch(task.local < in_block):
-        assign_all(k, own, published.wait(first + task.local))
+        k.assign_all(own, published.wait(first + task.local))
     with k.branch(task.local.equals(0)):
         with k.branch(tile >= k.width):
-            assign_all(k, earlier, published.wait(published.prefix(first - 1)))
+            k.assign_all(earlier, published.wait(published.prefix(first - 1)))
         block.put(zero, earlier)
     tiles = lanes.prefixes(own).total
     before = [k.declare("before", value) for value in block.get(zero)]
     prefix = lanes.neutral("prefix")
     with parallel_region(k):
         lanes.combine_right(before, tiles)
-        assign_all(k, prefix, before)
+        k.assign_all(prefix, before)
         lanes.combine_right(prefix, aggregate)
     is_last = k.declare("is_last", in_block.equals(k.width - 1))
     with k.branch(is_last & task.local.equals(0)):

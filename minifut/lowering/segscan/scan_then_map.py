@@ -22,12 +22,7 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import partition
 from minifut.lowering.cpu.reduction import Reduction
-from minifut.lowering.cpu.vector_operators import (
-    PointUse,
-    ScannedPoint,
-    replace_state,
-    scalar_places,
-)
+from minifut.lowering.cpu.vector_operators import PointUse, ScannedPoint, scalar_places
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
@@ -129,7 +124,7 @@ def _compact_first(
     ) -> None:
         segment, first, last = place
         found = reduce_range(k, reduction, segment, (first, last), long=True)
-        replace_state(k, accumulators, scalar_places(found))
+        k.assign_all(scalar_places(accumulators), scalar_places(found))
 
     def deliver(
         k: KernelBuilder, accumulators: Accumulators, place: ScannedRange

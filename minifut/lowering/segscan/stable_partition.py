@@ -17,13 +17,7 @@ from itertools import chain
 
 from minifut.analysis.operators import combines_by
 from minifut.ir.core import Assert, Atom, Constant, Stm, Trace
-from minifut.ir.kernels import (
-    KernelBody,
-    SegMap,
-    SegScan,
-    TotalReturns,
-    WriteReturns,
-)
+from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns, WriteReturns
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names, walk

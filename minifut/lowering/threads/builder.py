@@ -254,6 +254,19 @@ class KernelBuilder(CodeBuilder):
         shape = self.shape(bound.type)
         return self.new_array(bound.type.element, shape, bound.name.base)
 
+    def copied(self, array: Array, base: str) -> Array:
+        """A copy in new memory."""
+        made = self.new_array(array.memory.element, array.shape, base)
+        self.copy(made, array)
+        return made
+
+    def updatable(self, result: Name, name: Name) -> Array:
+        """An array that `result` may write: itself, or a copy."""
+        array = self.array(name)
+        if result in self.host.facts.in_place.updates:
+            return array
+        return self.copied(array, name.base)
+
     def place_for(self, bound: core.Param) -> RegisterTile | None:
         """A register tile for an array of the pattern, if it is to be one."""
         return None

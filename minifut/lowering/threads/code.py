@@ -9,7 +9,7 @@ from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.core import Stm
 from minifut.ir.scalars import OF_POLYNOMIALS, operator
-from minifut.ir.sizes import ZERO, Size
+from minifut.ir.sizes import Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import lower_update
@@ -61,28 +61,25 @@ def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:
 
 
 def _update(k: KernelBuilder, stm: Stm, exp: core.Update) -> None:
-    array = k.array(exp.array)
-    if stm.pattern[0].name not in k.host.facts.in_place.updates:
-        made = k.new_array(array.memory.element, array.shape, exp.array.base)
-        k.copy(made, array)
-        array = made
+    array = k.updatable(stm.pattern[0].name, exp.array)
     view = array.sliced(exp.slice, k.index, k.resolve)
     k.write(view, (), k.atom(exp.value))
     k.bind(stm.pattern[0].name, array)
 
 
+def counted(k: KernelBuilder, exp: core.Iota, at: kc.Expression) -> kc.Expression:
+    """The number at a place of an iota."""
+    type_ = kc.VectorType(exp.element)
+    multiply, add = operator("mul", exp.element), operator("add", exp.element)
+    step = kc.Operation(multiply, (kc.Cast(at, type_), k.scalar(exp.stride)), type_)
+    return kc.Operation(add, (k.scalar(exp.start), step), type_)
+
+
 def _iota(k: KernelBuilder, stm: Stm, exp: core.Iota) -> None:
     made = k.fresh(stm.pattern[0])
-    type_ = kc.VectorType(exp.element)
-    start, stride = k.scalar(exp.start), k.scalar(exp.stride)
-    multiply, add = operator("mul", exp.element), operator("add", exp.element)
-
-    def visit(at: tuple[Size, ...]) -> None:
-        number = kc.Cast(k.size_value(at[0]), type_)
-        step = kc.Operation(multiply, (number, stride), type_)
-        k.write(made, at, kc.Operation(add, (start, step), type_))
-
-    k.each(made.shape, visit)
+    k.each(
+        made.shape, lambda at: k.write(made, at, counted(k, exp, k.size_value(at[0])))
+    )
     k.bind(stm.pattern[0].name, made)
 
 
@@ -114,22 +111,15 @@ def _reshape(k: KernelBuilder, stm: Stm, exp: core.Reshape) -> None:
     shape = tuple(k.resolve(size) for size in exp.shape)
     view = array.reshape(shape)
     if view is None:
-        made = k.new_array(array.memory.element, array.shape, exp.array.base)
-        k.copy(made, array)
-        view = made.reshape(shape)
+        view = k.copied(array, exp.array.base).reshape(shape)
         assert view is not None
     k.bind(stm.pattern[0].name, view)
 
 
 def _concat(k: KernelBuilder, stm: Stm, exp: core.Concat) -> None:
-    made, start = k.fresh(stm.pattern[0]), ZERO
-    for name in exp.arrays:
-        array = k.array(name)
-        part = array.shape[exp.dimension]
-        entries = [(ZERO, size, Size.constant(1)) for size in array.shape]
-        entries[exp.dimension] = (start, part, Size.constant(1))
-        k.copy(made.slice(tuple(entries)), array)
-        start = start + part
+    made = k.fresh(stm.pattern[0])
+    for part, array in made.joined(exp.dimension, map(k.array, exp.arrays)):
+        k.copy(part, array)
     k.bind(stm.pattern[0].name, made)
 
 

@@ -36,10 +36,7 @@ class ResultMemory(np.ndarray):
 
 
 def shared_result(
-    session: Session,
-    block: Block,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
+    session: Session, block: Block, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
     """The array of a result in memory that the host shares; it keeps the block."""
     return array_over(owned(session, block, shape, dtype), shape, dtype)
@@ -153,10 +150,7 @@ def block_in_place(array: Any, pool: Any, dtype: np.dtype, rank: int) -> Block |
 
 
 def owned(
-    session: Session,
-    block: Block,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
+    session: Session, block: Block, shape: tuple[int, ...], dtype: np.dtype
 ) -> PoolBlock:
     """The block of an array, which has another owner from now on, or a copy when there
     is one that could observe a change."""
@@ -170,10 +164,7 @@ def owned(
 
 
 def start_result(
-    session: Session,
-    block: Block,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
+    session: Session, block: Block, shape: tuple[int, ...], dtype: np.dtype
 ) -> np.ndarray:
     """The NumPy array of a result; its contents are there after the next wait."""
     if session.shares_memory:
@@ -196,10 +187,7 @@ def leave_pool(results: Iterable[Any]) -> None:
 
 
 def device_result(
-    session: Session,
-    block: Block,
-    shape: tuple[int, ...],
-    dtype: np.dtype,
+    session: Session, block: Block, shape: tuple[int, ...], dtype: np.dtype
 ) -> Any:
     """The device array of a result; it keeps the block."""
     kind = session.device_array

@@ -18,12 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minifut.opencl.runtime.describe import (
-    DTYPES,
-    Entry,
-    HostCallable,
-    leaves_of,
-)
+from minifut.opencl.runtime.describe import DTYPES, Entry, HostCallable, leaves_of
 from minifut.opencl.runtime.entry import Converter
 from minifut.opencl.runtime.pool import Block
 

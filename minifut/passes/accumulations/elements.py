@@ -10,18 +10,10 @@ map has the values alone.
 
 from __future__ import annotations
 
+from minifut.ir import core
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    Iota,
-    Lambda,
-    Param,
-    Rearrange,
-    Replicate,
-    Stm,
-)
+from minifut.ir.core import Atom, Constant, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import row_type
@@ -85,7 +77,7 @@ def _rearranged(
 ) -> Name:
     """The outer dimensions of an array in another order."""
     rank = len(build.shape(array))
-    exp = Rearrange((*order, *range(len(order), rank)), array)
+    exp = core.Rearrange((*order, *range(len(order), rank)), array)
     return build.let(exp, array.base) if bound is None else build.bind((bound,), exp)[0]
 
 
@@ -97,7 +89,10 @@ def all_neutral(item: AccInput, context: StatementContext) -> bool:
     for array, neutral in zip(item.arrays, item.neutral, strict=True):
         found = context.definitions.get(array)
         match None if found is None else found.exp:
-            case Replicate(shape, value) if (shape, value) == (item.shape, neutral):
+            case core.Replicate(shape, value) if (shape, value) == (
+                item.shape,
+                neutral,
+            ):
                 continue
         return False
     return True
@@ -109,7 +104,7 @@ def level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:
         for parameter, array in zip(level.parameters, level.arrays, strict=True):
             if parameter.name == index and array in context.definitions:
                 match context.definitions[array].exp:
-                    case Iota(_, Constant(0), Constant(1)):
+                    case core.Iota(_, Constant(0), Constant(1)):
                         return number
     return -1
 

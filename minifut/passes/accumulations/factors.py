@@ -168,7 +168,8 @@ def _apart(
     bound.update(p.name for s in around.statements for p in s.pattern)
     if any(array in bound for _, array in plan.rows):
         return NO_FACTOR
-    if not all_cheap((*before, *plan.for_factors(dict.fromkeys(levels, i64(0))))):
+    needed = nest.needed(dict.fromkeys(levels, i64(0)), plan.factors).statements
+    if not all_cheap((*before, *needed)):
         return EXPENSIVE
     if any(
         contains(s, Assert | Trace) for level in nest.levels for s in level.statements
@@ -254,50 +255,15 @@ class _Plan:
 
     def updates(self, build: Builder, sums: Name) -> WithAcc:
         """The updates with products of factors and sums."""
-        root = build.accumulator(self.found.nest.item)
-        build.scope[root.name] = root.type
-        inner = build.nested()
-        last = self._over(inner, self.levels, {}, root.name, sums)
-        function = Lambda((root,), inner.finish(last), (root.type,))
-        return WithAcc((self.found.nest.item,), function)
-
-    def _over(
-        self,
-        build: Builder,
-        levels: tuple[int, ...],
-        at: dict[int, Atom],
-        accumulator: Name,
-        sums: Name,
-    ) -> Name:
-        """Emit the nest over these levels; the accumulator afterwards."""
-        if not levels:
-            made = Body(self.for_factors(at), self.factors)
-            body = rename(made, build.names)
-            build.extend(body.statements)
-            value = build.index(sums, *[at[n] for n in self.for_sums])
-            result = _product(build, (*body.result, value))
-            indices = [at[n] for n in self.found.order]
-            return build.update_acc(accumulator, indices, (result,))
-        width = self.found.nest.levels[levels[0]].width
-        types = (build.type(accumulator), I64)
-
-        def point(inner: Builder, acc: Name, i: Name) -> Name:
-            return self._over(inner, levels[1:], {**at, levels[0]: i}, acc, sums)
-
-        function = build.function(types, point, "i")
-        arrays = (accumulator, build.iota(width))
-        return build.let_many(map_(width, arrays, function))[0]
-
-    def for_factors(self, at: dict[int, Atom]) -> tuple[Stm, ...]:
-        """What computes the factors at a point: nothing that differs with others."""
         nest = self.found.nest
-        differs, statements = nest.differs(), []
-        for number, level in enumerate(nest.levels):
-            rows = level.rows(at[number]) if number in at else ()
-            for s in (*rows, *level.statements):
-                if s.pattern and all(differs[p.name] <= at.keys() for p in s.pattern):
-                    statements.append(s)
-        return remove_dead_code_in(Body(tuple(statements), self.factors)).statements
+
+        def update(inner: Builder, acc: Name, at: dict[int, Atom], _: object) -> Name:
+            factors = inner.inline(nest.needed(at, self.factors))
+            value = inner.index(sums, *[at[n] for n in self.for_sums])
+            result = _product(inner, (*factors, value))
+            return inner.update_acc(acc, [at[n] for n in self.found.order], (result,))
+
+        return nest.updates(build, self.levels, update)
 
 
 def _product(build: Builder, factors: tuple[Atom, ...]) -> Atom:

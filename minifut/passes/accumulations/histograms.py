@@ -117,6 +117,6 @@ def _by_rows(build: Builder, operator: Lambda, size: Size) -> Lambda:
     rows = [array_of(p.type, (size,)) for p in operator.parameters]
 
     def combine(inner: Builder, *both: Name) -> tuple[Name, ...]:
-        return inner.let_many(map_(size, both, rename(operator, build.names)))
+        return inner.map(both, rename(operator, build.names))
 
     return build.function(rows, combine)

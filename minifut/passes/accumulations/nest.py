@@ -10,9 +10,12 @@ the levels whose points it needs: with its own, and with others through what it 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
 
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
+from minifut.ir.builder import Builder
 from minifut.ir.core import Assert, Atom, Body, Index, Param, Stm, Trace
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
@@ -20,6 +23,13 @@ from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import AccType
 from minifut.names import Name
+from minifut.passes.simplify.dead_code import remove_dead_code_in
+
+UpdatePoint: TypeAlias = Callable[
+    [Builder, Name, dict[int, Atom], tuple[Atom, ...]], Name
+]
+"""emits the update of an accumulator at a point, by its numbers in levels and the
+elements of arrays there; gives the accumulator"""
 
 
 @immutable
@@ -60,6 +70,46 @@ class UpdateNest:
                 for bound in statement.pattern:
                     found[bound.name] = nothing.union(*needs)
         return found
+
+    def needed(self, at: Mapping[int, Atom], results: tuple[Atom, ...]) -> Body:
+        """What computes results at points of some levels: nothing that differs with
+        others."""
+        differs = self.differs()
+        statements: list[Stm] = []
+        for number, level in enumerate(self.levels):
+            rows = level.rows(at[number]) if number in at else ()
+            for s in (*rows, *level.statements):
+                if s.pattern and all(differs[p.name] <= at.keys() for p in s.pattern):
+                    statements.append(s)
+        return remove_dead_code_in(Body(tuple(statements), results))
+
+    def updates(
+        self,
+        build: Builder,
+        levels: Sequence[int],
+        update: UpdatePoint,
+        values: tuple[Atom, ...] = (),
+    ) -> WithAcc:
+        """Maps over some levels, each point of which is updated, with its elements of
+        these arrays."""
+
+        def over(
+            inner: Builder, accumulator: Name, at: dict[int, Atom], rows: Sequence[Atom]
+        ) -> Name:
+            if len(at) == len(levels):
+                return update(inner, accumulator, at, tuple(rows))
+            level = levels[len(at)]
+
+            def point(one: Builder, own: Name, i: Name, *rows: Name) -> Name:
+                return over(one, own, {**at, level: i}, rows)
+
+            arrays = [row for row in rows if isinstance(row, Name)]
+            points = inner.iota(self.levels[level].width)
+            return inner.map((accumulator, points, *arrays), point, row="i")[0]
+
+        return build.lending(
+            (self.item,), lambda inner, acc: (over(inner, acc, {}, values),)
+        )
 
     @property
     def checks_outside(self) -> bool:

@@ -12,19 +12,16 @@ tiled like one. After the Futhark compiler's `GenRedOpt`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, Body, If, Lambda, Stm
+from minifut.ir.core import Atom, Body, If, Stm
 from minifut.ir.sizes import Size, product
-from minifut.ir.soacs import Reduce, map_, redomap
+from minifut.ir.soacs import Reduce, redomap
 from minifut.ir.traverse import rename
-from minifut.ir.types import I64, row_type
+from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
 from minifut.passes.flatten.cheap import all_cheap
-from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.passes.simplify.hoisting import is_total
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -99,7 +96,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     summed = [n for n in range(len(nest.levels)) if n not in kept]
     sums = _Sums(nest, summed).over(build, outer, {})
     widths = [nest.levels[number].width for number in summed]
-    updates = _Updates(nest, outer).where(build, product(tuple(widths)), sums)
+    updates = _updates(build, nest, outer, product(tuple(widths)), sums)
     build.bind(statement.pattern, updates)
     return tuple(build.statements)
 
@@ -126,9 +123,7 @@ class _Sums:
         def point(inner: Builder, i: Name) -> tuple[Atom, ...]:
             return self.over(inner, levels[1:], {**at, levels[0]: i})
 
-        points = build.iota(width)
-        function = build.function((I64,), point, "i")
-        return build.let_many(map_(width, (points,), function))
+        return build.map((build.iota(width),), point, row="i")
 
     def sum(
         self, build: Builder, levels: list[int], at: dict[int, Atom]
@@ -152,79 +147,30 @@ class _Sums:
         statements: list[Stm] = []
         for number, level in enumerate(self.nest.levels):
             statements += (*level.rows(at[number]), *level.statements)
-        body = rename(Body(tuple(statements), self.nest.values), build.names)
-        build.extend(body.statements)
-        return body.result
+        return build.inline(Body(tuple(statements), self.nest.values))
 
 
-class _Updates:
-    """A nest over some levels that updates with given values."""
+def _updates(
+    build: Builder,
+    nest: UpdateNest,
+    levels: list[int],
+    points: Size,
+    sums: tuple[Atom, ...],
+) -> WithAcc | If:
+    """The updates by sums for the points of the levels, if there are points to sum up:
+    without them the program computes no indices, and reads nothing for these."""
 
-    def __init__(self, nest: UpdateNest, levels: list[int]) -> None:
-        self.nest = nest
-        self.levels = levels
-        self.differs = nest.differs()
-
-    def where(
-        self, build: Builder, points: Size, sums: tuple[Atom, ...]
-    ) -> WithAcc | If:
-        """The updates, if there are points to sum up: without them the program computes
-        no indices, and reads nothing for these."""
-        rows = {p for level in self.nest.levels for p in level.parameters}
-        needed = self.for_indices(dict.fromkeys(self.levels, i64(0))).statements
-        if all(is_total(s.exp) for s in needed if rows.isdisjoint(s.pattern)):
-            return self.once(build, sums)
-        some = build.op("lt", i64(0), build.size_atom(points), base="some")
-        inner = build.nested()
-        then = inner.finish(*inner.let_many(self.once(inner, sums)))
-        return If(some, then, Body((), self.nest.item.arrays))
-
-    def once(self, build: Builder, sums: tuple[Atom, ...]) -> WithAcc:
-        """The updates, with arrays of values for the points of the levels."""
-        root = build.accumulator(self.nest.item)
-        build.scope[root.name] = root.type
-        inner = build.nested()
-        last = self.over(inner, self.levels, {}, root.name, sums)
-        function = Lambda((root,), inner.finish(last), (root.type,))
-        return WithAcc((self.nest.item,), function)
-
-    def over(
-        self,
-        build: Builder,
-        levels: list[int],
-        at: dict[int, Atom],
-        accumulator: Name,
-        values: tuple[Atom, ...],
+    def update(
+        inner: Builder, acc: Name, at: dict[int, Atom], values: tuple[Atom, ...]
     ) -> Name:
-        """Emit the nest; the accumulator afterwards."""
-        if not levels:
-            indices = self.indices(build, at)
-            return build.update_acc(accumulator, indices, values)
-        width = self.nest.levels[levels[0]].width
-        points = build.iota(width)
-        arrays = (accumulator, points, *_names(values))
-        types = [row_type(type_) for type_ in build.types(arrays)]
+        indices = inner.inline(nest.needed(at, nest.indices))
+        return inner.update_acc(acc, indices, values)
 
-        def point(inner: Builder, acc: Name, i: Name, *rows: Name) -> Name:
-            return self.over(inner, levels[1:], {**at, levels[0]: i}, acc, rows)
-
-        function = build.function(types, point, "i")
-        return build.let_many(map_(width, arrays, function))[0]
-
-    def indices(self, build: Builder, at: dict[int, Atom]) -> tuple[Atom, ...]:
-        body = rename(self.for_indices(at), build.names)
-        build.extend(body.statements)
-        return body.result
-
-    def for_indices(self, at: Mapping[int, Atom]) -> Body:
-        """What the indices need: nothing that differs with other levels."""
-        kept, statements = frozenset(at), []
-        for number, level in enumerate(self.nest.levels):
-            candidates = level.statements
-            if number in at:
-                candidates = (*level.rows(at[number]), *candidates)
-            for statement in candidates:
-                names = [p.name for p in statement.pattern]
-                if names and all(self.differs[name] <= kept for name in names):
-                    statements.append(statement)
-        return remove_dead_code_in(Body(tuple(statements), self.nest.indices))
+    rows = {p for level in nest.levels for p in level.parameters}
+    needed = nest.needed(dict.fromkeys(levels, i64(0)), nest.indices).statements
+    if all(is_total(s.exp) for s in needed if rows.isdisjoint(s.pattern)):
+        return nest.updates(build, levels, update, sums)
+    some = build.op("lt", i64(0), build.size_atom(points), base="some")
+    inner = build.nested()
+    then = inner.finish(*inner.let_many(nest.updates(inner, levels, update, sums)))
+    return If(some, then, Body((), nest.item.arrays))

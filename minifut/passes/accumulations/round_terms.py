@@ -12,20 +12,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from minifut.ir import core
 from minifut.ir.builder import i64
-from minifut.ir.core import (
-    Atom,
-    Constant,
-    Copy,
-    DimSlice,
-    ForLoop,
-    Index,
-    Iota,
-    Loop,
-    Param,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Atom, Constant, Param, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Screma
@@ -53,14 +42,16 @@ class RoundTerm:
     dropped: frozenset[Name]
 
 
-def terms_of(exp: Loop, form: ForLoop, context: StatementContext) -> list[RoundTerm]:
+def terms_of(
+    exp: core.Loop, form: core.ForLoop, context: StatementContext
+) -> list[RoundTerm]:
     body = exp.body
     made = {p.name: s for s in body.statements for p in s.pattern}
     carried = {p.name for p in exp.parameters}
     if form.type != I64 or any(size_names(p.type) & carried for p in exp.parameters):
         return []
     uses: Counter[Name] = Counter()
-    for node in (*body.statements, *(Stm((), Copy(a)) for a in body.result)):
+    for node in (*body.statements, *(Stm((), core.Copy(a)) for a in body.result)):
         for name in free_names(node):
             uses[name] += 1
     inner = replace(context, definitions={**context.definitions, **made})
@@ -101,7 +92,7 @@ def _addend(sum_: Stm, name: Name) -> Name | None:
     exp = sum_.exp
     if len(sum_.pattern) != 1:
         return None
-    if isinstance(exp, ScalarOp):
+    if isinstance(exp, core.ScalarOp):
         added, operands = exp.operator.name == "add", exp.operands
     elif (
         isinstance(exp, Screma)
@@ -128,7 +119,7 @@ def _term(
     number: int,
     source: Stm,
     own: frozenset[Name],
-    form: ForLoop,
+    form: core.ForLoop,
     context: StatementContext,
 ) -> RoundTerm | None:
     """The term that a statement computes, if all that it reads can be on tapes. `own`
@@ -166,16 +157,16 @@ def _term(
     made, kept, at = set[Name](), set[Name](), set[Atom]()
     for each in body.statements:
         exp = each.exp
-        if not isinstance(exp, Index | ScalarOp):
+        if not isinstance(exp, core.Index | core.ScalarOp):
             return None
         needed = frozenset(free_names(exp))
-        if isinstance(exp, Index) and (exp.array in own or exp.slice[0] in own):
+        if isinstance(exp, core.Index) and (exp.array in own or exp.slice[0] in own):
             found = _row(exp, own, fold, form, context)
             if found is None:
                 return None
             needed, first = found, exp.slice[0]
             (made if exp.array in own else kept).add(exp.array)
-            if exp.array not in own and not isinstance(first, DimSlice):
+            if exp.array not in own and not isinstance(first, core.DimSlice):
                 at.add(first)
         if needed & own or (fold is not None and fold[1].name in needed):
             return None
@@ -188,17 +179,17 @@ def _term(
 
 
 def _row(
-    exp: Index,
+    exp: core.Index,
     own: frozenset[Name],
     fold: tuple[Size, Param] | None,
-    form: ForLoop,
+    form: core.ForLoop,
     context: StatementContext,
 ) -> frozenset[Name] | None:
     """The names in the places of an element behind those of the round and of the
     dimension that is summed, if it has these."""
     array, places = exp.array, exp.slice
     shape = shape_of(context.scope[array])
-    if any(isinstance(place, DimSlice) for place in places):
+    if any(isinstance(place, core.DimSlice) for place in places):
         return None
     if array in own:
         if size_names(context.scope[array]) & own:
@@ -218,7 +209,7 @@ def _row(
 
 def _counts(array: Name, context: StatementContext) -> bool:
     match context.definition(array):
-        case Iota(_, Constant(0), Constant(1), element):
+        case core.Iota(_, Constant(0), Constant(1), element):
             return element == I64
     return False
 
@@ -228,25 +219,25 @@ def _is_sum(reduces: tuple[Reduce, ...]) -> bool:
         return False
     body = reduces[0].operator.body
     match body.statements:
-        case (Stm(_, ScalarOp(operator)),):
+        case (Stm(_, core.ScalarOp(operator)),):
             return operator.name == "add"
     return False
 
 
 def _is_bijective(
-    at: Atom | DimSlice, form: ForLoop, context: StatementContext
+    at: Atom | core.DimSlice, form: core.ForLoop, context: StatementContext
 ) -> bool:
     """Whether it counts all rounds, up or down."""
     if at == form.index:
         return True
-    match None if isinstance(at, DimSlice) else context.definition(at):
-        case ScalarOp(operator, (last, index)) if index == form.index:
+    match None if isinstance(at, core.DimSlice) else context.definition(at):
+        case core.ScalarOp(operator, (last, index)) if index == form.index:
             before = context.definition(last)
             if operator.name != "sub":
                 return False
             if isinstance(form.bound, Constant):
                 return last == i64(int(form.bound.value) - 1)
             match before:
-                case ScalarOp(inner, (count, Constant(1))):
+                case core.ScalarOp(inner, (count, Constant(1))):
                     return inner.name == "sub" and count == form.bound
     return False

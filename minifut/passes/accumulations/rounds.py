@@ -21,26 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    Copy,
-    Exp,
-    ForLoop,
-    Index,
-    Lambda,
-    Loop,
-    Param,
-    Replicate,
-    Scratch,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Param, Stm
 from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Reduce, Screma, map_, redomap
+from minifut.ir.soacs import Screma, map_, redomap
 from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, array_of, element_of, shape_of
 from minifut.names import Name
@@ -49,12 +36,12 @@ from minifut.passes.accumulations.round_terms import (
     products_and_sums,
     terms_of,
 )
-from minifut.passes.differentiate.arithmetic import adder, plus
+from minifut.passes.differentiate.arithmetic import adding, plus
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(Loop)
+@rule(core.Loop)
 def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Sum what all rounds contribute behind the loop.
 
@@ -100,8 +87,10 @@ def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         return b, v => let c: f64 = v[0i64] return c, v
     """
-    exp = statement.exp_of(Loop)
-    if RETURN_SWEEP not in statement.attributes or not isinstance(exp.form, ForLoop):
+    exp = statement.exp_of(core.Loop)
+    if RETURN_SWEEP not in statement.attributes or not isinstance(
+        exp.form, core.ForLoop
+    ):
         return None
     terms = products_and_sums(terms_of(exp, exp.form, context))
     if not terms:
@@ -111,8 +100,8 @@ def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
 
 def _after(
     statement: Stm,
-    exp: Loop,
-    form: ForLoop,
+    exp: core.Loop,
+    form: core.ForLoop,
     terms: list[RoundTerm],
     context: StatementContext,
 ) -> tuple[Stm, ...]:
@@ -122,7 +111,9 @@ def _after(
     arrays = sorted(frozenset().union(*(term.made for term in terms)), key=str)
     types = [array_of(context.scope[name], (count,)) for name in arrays]
     tapes = build.parameters(types, "tape")
-    scratch = [build.let(Scratch(element_of(t), shape_of(t)), "scratch") for t in types]
+    scratch = [
+        build.let(core.Scratch(element_of(t), shape_of(t)), "scratch") for t in types
+    ]
     summed = {term.number: term for term in terms}
     kept = [n for n in range(len(exp.parameters)) if n not in summed]
     (at,) = frozenset().union(*(term.at for term in terms))
@@ -144,20 +135,20 @@ def _after(
             build.bind((result,), total)
         else:
             whole = plus(build, start, build.let(total, "total"))
-            build.bind((result,), Copy(whole))
+            build.bind((result,), core.Copy(whole))
     return tuple(build.statements)
 
 
 def _is_zero(exp: Exp | None) -> bool:
     match exp:
-        case Replicate(_, Constant(0)):
+        case core.Replicate(_, Constant(0)):
             return True
     return False
 
 
 def _with_tapes(
     build: Builder,
-    exp: Loop,
+    exp: core.Loop,
     terms: list[RoundTerm],
     tapes: Mapping[Name, Param],
     at: Atom,
@@ -205,7 +196,7 @@ def _total(
     place = build.parameters([I64], "k")[0]
     statements = tuple(_reads(term, flat, place.name))
     type_ = build.scope[term.statements[-1].pattern[0].name]
-    reduce = Reduce(adder(build, type_), (build.zero(type_),), commutative=True)
+    reduce = adding(build, type_)
     body = Body(statements, (term.value,))
     exp: Screma = redomap(width, (rounds,), (reduce,), Lambda((place,), body, (type_,)))
     pairs = list(zip(term.positions, counters, term.widths, strict=True))
@@ -222,9 +213,9 @@ def _reads(term: RoundTerm, flat: Mapping[Name, Name], place: Name) -> Iterator[
     """The scalars of a point, read from what all rounds have kept."""
     for each in term.statements:
         exp = each.exp
-        if not isinstance(exp, Index) or exp.array not in flat:
+        if not isinstance(exp, core.Index) or exp.array not in flat:
             yield each
             continue
         rest = exp.slice[1:] if exp.array in term.kept else exp.slice
         rest = rest if term.fold is None else rest[1:]
-        yield replace(each, exp=Index(flat[exp.array], (place, *rest)))
+        yield replace(each, exp=core.Index(flat[exp.array], (place, *rest)))

@@ -93,10 +93,9 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
     rest = _piece(context, exp, None, range(len(roots), len(exp.function.results)))
     if work + _work(rest, around) > _work(exp.function, around):
         return Declined("the pieces would do again what is more than scalar code")
-    body = rename(rest.body, context.names)
-    build.extend(body.statements)
+    results = build.inline(rest.body)
     arrays = [array for own in current for array in own]
-    return (*build.statements, *_copies(statement, (*arrays, *body.result)))
+    return (*build.statements, *_copies(statement, (*arrays, *results)))
 
 
 def _root(context: StatementContext, update: UpdateAcc) -> Name:

@@ -20,7 +20,6 @@ from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace
 from minifut.ir.node import immutable
 from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, map_
-from minifut.ir.traverse import rename
 from minifut.ir.types import I64, row_type
 from minifut.names import Name
 from minifut.passes.accumulations.branches import OUTSIDE
@@ -224,9 +223,7 @@ class _Gather:
             for statement in level.statements:
                 kept = statement if statement is not self.guard else self.guarded()
                 statements.append(kept)
-        body = rename(Body(tuple(statements), self.nest.values), build.names)
-        build.extend(body.statements)
-        return body.result
+        return build.inline(Body(tuple(statements), self.nest.values))
 
     def guarded(self) -> Stm:
         """The branch, with neutral elements for values that are not sent."""

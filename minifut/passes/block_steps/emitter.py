@@ -6,17 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minifut.analysis.aligned_blocks import Need
+from minifut.ir import kernels
 from minifut.ir.builder import FALSE, TRUE, Builder, i64
 from minifut.ir.core import Atom, Body, If, Loop, Param, WhileLoop
-from minifut.ir.kernels import (
-    NEVER,
-    AtLeast,
-    BlockSteps,
-    KernelBody,
-    Parameter,
-    SegMap,
-    SegSpace,
-)
+from minifut.ir.kernels import KernelBody
 from minifut.ir.node import immutable
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import free_names, rename_to
@@ -46,9 +39,9 @@ class BlockStepsEmitter:
     needs: list[Need]
 
     @property
-    def operation(self) -> SegMap:
+    def operation(self) -> kernels.SegMap:
         exp = self.steps.map.exp
-        assert isinstance(exp, SegMap)
+        assert isinstance(exp, kernels.SegMap)
         return exp
 
     @property
@@ -58,15 +51,15 @@ class BlockStepsEmitter:
 
     def is_large(self, build: Builder) -> Name:
         """Whether steps take longer than their launches."""
-        threshold = Parameter(
+        threshold = kernels.Parameter(
             UNNAMED,
             "threshold",
-            (("cpu", LARGE), ("gpu", NEVER)),
-            (0, NEVER),
+            (("cpu", LARGE), ("gpu", kernels.NEVER)),
+            (0, kernels.NEVER),
             "steps that stay within aligned blocks are made at once, block by block",
         )
         (size,) = self.operation.space.sizes
-        return build.let(AtLeast(size * self.point_bytes, threshold), "large")
+        return build.let(kernels.AtLeast(size * self.point_bytes, threshold), "large")
 
     def points(self, number: int) -> int:
         """How many points take so many bytes in two arrays each, a power of two."""
@@ -179,12 +172,14 @@ class BlockStepsEmitter:
         point = build.nested()
         copy_statements(point, self.unchecked.statements, names)
         results = tuple(rename_to(result, names) for result in exp.body.result)
-        made = SegMap(
+        made = kernels.SegMap(
             exp.level,
-            SegSpace((names[index],), exp.space.sizes),
+            kernels.SegSpace((names[index],), exp.space.sizes),
             KernelBody(tuple(point.statements), results),
             exp.types,
-            steps=BlockSteps(block, part, arrays, count, params, state, step, values),
+            steps=kernels.BlockSteps(
+                block, part, arrays, count, params, state, step, values
+            ),
         )
         bases = [bound.name.base for bound in self.steps.map.pattern]
         return (*build.let_many(made, bases), *after, going)

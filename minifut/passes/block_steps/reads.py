@@ -6,17 +6,8 @@ from __future__ import annotations
 from minifut.analysis.aligned_blocks import AlignedBlocks, Need
 from minifut.analysis.facts import Facts
 from minifut.analysis.simple_points import is_simple
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Constant,
-    DimSlice,
-    If,
-    Index,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Constant, Stm
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
@@ -68,23 +59,23 @@ class _Reads:
         facts = self.blocks.facts
         for statement in statements:
             exp = statement.exp
-            if isinstance(exp, If):
+            if isinstance(exp, core.If):
                 then = self.side(exp.condition, True, exp.then)
                 otherwise = self.side(exp.condition, False, exp.otherwise)
                 exp = replace(exp, then=then, otherwise=otherwise)
                 before, exp = self.speculated(exp)
                 made.extend(before)
                 statement = replace(statement, exp=exp)
-            elif isinstance(exp, Index) and exp.array in self.arrays:
+            elif isinstance(exp, core.Index) and exp.array in self.arrays:
                 (at,) = exp.slice
                 self.stays(at)
-            elif isinstance(exp, Assert):
+            elif isinstance(exp, core.Assert):
                 for part in conjuncts(facts, exp.condition):
                     self.holds(facts.definition(part))
                 continue
             elif not self.arrays.isdisjoint(free_names(statement)):
                 raise Decline("arrays are used as a whole")
-            elif isinstance(exp, ScalarOp) and (pair := self.blocks.partner(exp)):
+            elif isinstance(exp, core.ScalarOp) and (pair := self.blocks.partner(exp)):
                 self.needs.add(Need("power", pair[1]))
                 changed = replace(exp, operator=operator("xor", I64), operands=pair)
                 made.append(replace(statement, exp=changed))
@@ -100,7 +91,7 @@ class _Reads:
             facts.assume(condition, truth, "the branch")
             return replace(body, statements=self.unchecked(body.statements))
 
-    def speculated(self, exp: If) -> tuple[tuple[Stm, ...], If]:
+    def speculated(self, exp: core.If) -> tuple[tuple[Stm, ...], core.If]:
         """What can be computed before a branch on both sides, and the branch after
         that: all that it reads is in the block, whatever the condition is."""
         sides, facts = (exp.then, exp.otherwise), self.blocks.facts
@@ -110,7 +101,7 @@ class _Reads:
         with facts.inner():
             for statement in before:
                 read = statement.exp
-                if isinstance(read, Index):
+                if isinstance(read, core.Index):
                     (at,) = read.slice if read.array in self.arrays else (None,)
                     if not isinstance(at, Name) or self.blocks.needs(at) is None:
                         return (), exp
@@ -120,9 +111,9 @@ class _Reads:
         then, otherwise = (replace(side, statements=()) for side in sides)
         return before, replace(exp, then=then, otherwise=otherwise)
 
-    def stays(self, at: Atom | DimSlice) -> None:
+    def stays(self, at: Atom | core.DimSlice) -> None:
         """The index is one within the block, as far as what it needs is so."""
-        needs = None if isinstance(at, DimSlice) else self.blocks.needs(at)
+        needs = None if isinstance(at, core.DimSlice) else self.blocks.needs(at)
         if needs is None:
             raise Decline("points read other blocks")
         self.needs.update(needs)
@@ -131,19 +122,19 @@ class _Reads:
         """The part of a check says that an index is within the array."""
         facts = self.blocks.facts
         match check:
-            case ScalarOp(compare, (one, other)) if compare.operands[0] == U64:
+            case core.ScalarOp(compare, (one, other)) if compare.operands[0] == U64:
                 ends = [facts.definition(operand) for operand in (one, other)]
                 match ends:
-                    case [ScalarOp(a, (at,)), ScalarOp(b, (limit,))] if (
+                    case [core.ScalarOp(a, (at,)), core.ScalarOp(b, (limit,))] if (
                         compare.name == "lt"
                         and (a.name, b.name) == ("convert", "convert")
                         and a.operands[0] == b.operands[0] == I64
                         and facts.form(limit) == facts.form(self.size)
                     ):
                         return self.stays(at)
-            case ScalarOp(compare, (Constant(0), at)) if str(compare) == "le_i64":
+            case core.ScalarOp(compare, (Constant(0), at)) if str(compare) == "le_i64":
                 return self.stays(at)
-            case ScalarOp(compare, (at, limit)) if str(compare) == "lt_i64":
+            case core.ScalarOp(compare, (at, limit)) if str(compare) == "lt_i64":
                 if facts.form(limit) == facts.form(self.size):
                     return self.stays(at)
         raise Decline("a check may fail in blocks")

@@ -14,20 +14,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Set
 
 from minifut.analysis.facts import Facts
+from minifut.ir import core
 from minifut.ir.builder import Builder, constant
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Copy,
-    ForLoop,
-    If,
-    Loop,
-    Param,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Param, Stm
 from minifut.ir.kernels import GRID, AtLeast, Returns, SegMap
 from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import bound_names, free_names, rename_to
@@ -43,7 +32,7 @@ class LoopLevel:
     """A loop: its counter, and the statements of scalars before what it repeats, with
     checks of them."""
 
-    form: ForLoop
+    form: core.ForLoop
     before: tuple[Stm, ...]
 
 
@@ -80,7 +69,7 @@ class RepeatedMap:
         the checks of the host, or without."""
         for level in self.levels:
             for statement in level.before:
-                if checks or not isinstance(statement.exp, Assert):
+                if checks or not isinstance(statement.exp, core.Assert):
                     copy_statements(build, (statement,), names)
 
     def computed(self, names: Set[Name]) -> list[Name]:
@@ -122,7 +111,7 @@ def _one_more(build: Builder, level: LoopLevel, names: Renaming) -> tuple[Name, 
 def _choice(build: Builder, condition: Atom, then: Atom, otherwise: Atom) -> Atom:
     if then == otherwise:
         return then
-    choice = If(condition, Body((), (then,)), Body((), (otherwise,)))
+    choice = core.If(condition, Body((), (then,)), Body((), (otherwise,)))
     return build.let(choice, "next")
 
 
@@ -141,10 +130,10 @@ def copy_statements(build: Builder, statements: Iterable[Stm], names: Renaming) 
 # --- finding them ---------------------------------------------------------------------
 
 
-def find_steps(loop: Loop, facts: Facts) -> RepeatedMap | Declined | None:
+def find_steps(loop: core.Loop, facts: Facts) -> RepeatedMap | Declined | None:
     """The steps of a loop or of two nested ones; None if it is no loop of one map."""
     steps = steps_of_level(loop)
-    if steps is not None or not isinstance(loop.form, ForLoop):
+    if steps is not None or not isinstance(loop.form, core.ForLoop):
         return steps
     if not loop.body.statements:
         return None
@@ -176,12 +165,12 @@ def find_steps(loop: Loop, facts: Facts) -> RepeatedMap | Declined | None:
     return replace(steps, levels=(outer, *steps.levels), first=first)
 
 
-def _repeated(statement: Stm, versions: list[Stm], facts: Facts) -> Loop | None:
+def _repeated(statement: Stm, versions: list[Stm], facts: Facts) -> core.Loop | None:
     """The loop that a statement is, or the first of the versions of one."""
     match statement.exp:
-        case Loop() as loop:
+        case core.Loop() as loop:
             return loop
-        case If(condition, Body((Stm(pattern, Loop() as loop),), result), _):
+        case core.If(condition, Body((Stm(pattern, core.Loop() as loop),), result), _):
             chooses = isinstance(facts.definition(condition), AtLeast) or any(
                 s.pattern[0].name == condition for s in versions
             )
@@ -192,21 +181,21 @@ def _repeated(statement: Stm, versions: list[Stm], facts: Facts) -> Loop | None:
 
 def _is_scalar(statement: Stm) -> bool:
     """Whether this computes scalars alone."""
-    return isinstance(statement.exp, ScalarOp | SizeExp | Copy) and all(
+    return isinstance(statement.exp, core.ScalarOp | core.SizeExp | core.Copy) and all(
         isinstance(bound.type, ScalarType) for bound in statement.pattern
     )
 
 
 def _is_of_host(statement: Stm) -> bool:
     """Whether this computes or checks scalars alone."""
-    return isinstance(statement.exp, Assert) or _is_scalar(statement)
+    return isinstance(statement.exp, core.Assert) or _is_scalar(statement)
 
 
-def steps_of_level(loop: Loop) -> RepeatedMap | None:
+def steps_of_level(loop: core.Loop) -> RepeatedMap | None:
     """The steps of a loop of one map, if it is one."""
     statements, form = loop.body.statements, loop.form
     maps = [s for s in statements if isinstance(s.exp, SegMap)]
-    if not isinstance(form, ForLoop) or len(maps) != 1:
+    if not isinstance(form, core.ForLoop) or len(maps) != 1:
         return None
     (made,) = maps
     others = [s for s in statements if s is not made]

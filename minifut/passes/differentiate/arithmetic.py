@@ -37,9 +37,7 @@ def plus(build: Builder, a: Atom, b: Atom) -> Atom:
     if not isinstance(type_, ArrayType):
         return build.op("or" if type_ == BOOL else "add", a, b)
     assert isinstance(a, Name) and isinstance(b, Name)
-    row = row_type(type_)
-    function = build.function((row, row), plus)
-    return build.let(soacs.map_(type_.shape[0], (a, b), function), "sum")
+    return build.map((a, b), plus, ("sum",))[0]
 
 
 def adder(build: Builder, type_: Type) -> Lambda:
@@ -47,11 +45,15 @@ def adder(build: Builder, type_: Type) -> Lambda:
     return build.function((type_, type_), plus)
 
 
+def adding(build: Builder, type_: Type) -> soacs.Reduce:
+    """The reduction that adds values of a type."""
+    return soacs.Reduce(adder(build, type_), (build.zero(type_),), commutative=True)
+
+
 def total(build: Builder, array: Name) -> Name:
     """The sum of the rows of an array."""
-    type_ = build.type(array)
-    row = row_type(type_)
-    reduce = soacs.Reduce(adder(build, row), (build.zero(row),), commutative=True)
+    row = row_type(build.type(array))
+    reduce = adding(build, row)
     identity = build.function((row,), lambda _, x: x)
     width = build.shape(array)[0]
     return build.let(soacs.redomap(width, (array,), (reduce,), identity), "total")

@@ -13,17 +13,9 @@ from dataclasses import field
 from typing import Any
 
 from minifut.errors import CompileError, Location
+from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Assert,
-    Body,
-    Copy,
-    Function,
-    Program,
-    ScalarOp,
-    Stm,
-    Trace,
-)
+from minifut.ir.core import Body, Function, Program, Stm
 from minifut.ir.node import mutable
 from minifut.ir.scalars import partials
 from minifut.ir.scope import Scope, fresh_copy, scope_of
@@ -106,18 +98,18 @@ def without_checks(node: Any) -> Any:
         kept = tuple(
             without_checks(statement)
             for statement in node.statements
-            if not isinstance(statement.exp, Assert)
+            if not isinstance(statement.exp, core.Assert)
         )
         return Body(kept, node.result)
-    if isinstance(node, Trace):
-        return Copy(node.atom)
+    if isinstance(node, core.Trace):
+        return core.Copy(node.atom)
     return map_children(node, without_checks)
 
 
 def known_partials(statement: Stm) -> tuple[str, ...]:
     """The formulas of the partial derivatives of a scalar operator. Raises
     `CompileError` where there are none."""
-    exp = statement.exp_of(ScalarOp)
+    exp = statement.exp_of(core.ScalarOp)
     formulas = partials(exp.operator)
     if formulas is None:
         message = f"{exp.operator.name} has no derivative that is known"

@@ -35,9 +35,7 @@ from minifut.passes.differentiate.reverse.hist_special import (
     vjp_hist_mul,
 )
 from minifut.passes.differentiate.reverse.linear import vjp_iota, vjp_linear
-from minifut.passes.differentiate.reverse.loop import (
-    vjp_loop,
-)
+from minifut.passes.differentiate.reverse.loop import vjp_loop
 from minifut.passes.differentiate.reverse.loop_forms import (
     vjp_bounded_while,
     vjp_stripmine,

@@ -15,26 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minifut.ir.core import (
-    Assert,
-    Copy,
-    If,
-    Index,
-    Iota,
-    Opaque,
-    Rearrange,
-    Replicate,
-    Reshape,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Stm
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.types import AccType, ArrayType, ScalarType
 
 CHEAP = (
-    Assert, Copy, Index, Iota, Opaque, Rearrange, Replicate, Reshape, ScalarOp, SizeExp,
-)  # fmt: skip
+    *(core.Assert, core.Copy, core.Index, core.Iota, core.Opaque, core.Rearrange),
+    *(core.Replicate, core.Reshape, core.ScalarOp, core.SizeExp),
+)
 
 
 def is_cheap(statement: Stm) -> bool:
@@ -42,7 +31,7 @@ def is_cheap(statement: Stm) -> bool:
     if any(isinstance(p.type, AccType) for p in statement.pattern):
         return False
     exp = statement.exp
-    if isinstance(exp, If):
+    if isinstance(exp, core.If):
         scalars = not any(isinstance(p.type, ArrayType) for p in statement.pattern)
         inner = (*exp.then.statements, *exp.otherwise.statements)
         return scalars and all_cheap(inner)
@@ -54,7 +43,7 @@ def all_cheap(statements: Iterable[Stm]) -> bool:
     return all(is_cheap(statement) for statement in statements)
 
 
-SCALAR = (Copy, If, Index, ScalarOp, SizeExp)
+SCALAR = (core.Copy, core.If, core.Index, core.ScalarOp, core.SizeExp)
 CHEAP_STATEMENTS = 48
 """number of statements above which copies of a body cost more compile time than they
 gain"""
@@ -66,7 +55,7 @@ def is_scalar_code(
     """Whether there are few statements, on scalars, without loops, and without checks
     unless `checked`."""
     inner = list(nodes_of(Stm, *statements))
-    allowed = (*SCALAR, Assert) if checked else SCALAR
+    allowed = (*SCALAR, core.Assert) if checked else SCALAR
     return len(inner) <= most and all(
         isinstance(s.exp, allowed)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)
@@ -76,4 +65,4 @@ def is_scalar_code(
 
 def has_check(statements: Iterable[Stm]) -> bool:
     """Whether there is a check inside."""
-    return any(contains(statement, Assert) for statement in statements)
+    return any(contains(statement, core.Assert) for statement in statements)

@@ -7,19 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace as replace_context
 from typing import NamedTuple
 
-from minifut.ir import core
+from minifut.ir import core, kernels
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
-from minifut.ir.kernels import (
-    GRID,
-    KernelBody,
-    Level,
-    Returns,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-)
+from minifut.ir.kernels import GRID, KernelBody
 from minifut.ir.node import immutable, replace
 from minifut.ir.scope import add_parameters
 from minifut.ir.traverse import rename
@@ -30,7 +21,7 @@ from minifut.passes.flatten.version_names import VersionNames
 from minifut.passes.sequentialise import sequential_lambda
 from minifut.rewrite.trace import Derivation
 
-SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
 class Judgement(NamedTuple):
@@ -41,6 +32,11 @@ class Judgement(NamedTuple):
     statement: Stm
     pattern: tuple[Param, ...]
 
+    @property
+    def exp(self) -> Exp:
+        """The expression of the statement."""
+        return self.statement.exp
+
     def as_statement(self, context: NestContext) -> Stm:
         """The judgement as a statement: each point of the nest is a thread."""
         nest, statement, pattern = self
@@ -50,7 +46,7 @@ class Judgement(NamedTuple):
             (*nest.statements, statement), tuple(p.name for p in statement.pattern)
         )
         types = tuple(p.type for p in statement.pattern)
-        kernel = SegMap(context.level, nest.space, body, types)
+        kernel = kernels.SegMap(context.level, nest.space, body, types)
         return Stm(pattern, kernel, (), statement.location)
 
 
@@ -72,7 +68,7 @@ class NestContext:
     versions: VersionNames
     path: tuple[str, ...] = ()
     code: Callable[[NestContext, tuple[Stm, ...]], tuple[Stm, ...]] = _as_it_is
-    level: Level = GRID
+    level: kernels.Level = GRID
     derivation: Derivation | None = None
 
     @property
@@ -132,4 +128,4 @@ class NestContext:
 
 def returns(statements: tuple[Stm, ...], results: tuple[Atom, ...]) -> KernelBody:
     """A kernel body where each point returns these values."""
-    return KernelBody(statements, tuple(Returns(atom) for atom in results))
+    return KernelBody(statements, tuple(kernels.Returns(atom) for atom in results))

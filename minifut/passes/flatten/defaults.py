@@ -62,18 +62,8 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 
 from minifut.analysis.operators import combines_by, component_operators
-from minifut.ir.core import (
-    ArrayLiteral,
-    Exp,
-    If,
-    Index,
-    Lambda,
-    Loop,
-    Reshape,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Exp, Lambda, Stm
 from minifut.ir.kernels import NEVER, SegMap, SegRed, SegScan
 from minifut.ir.scalars import COMPARISONS
 from minifut.ir.search import contains, nodes_of
@@ -129,7 +119,7 @@ class LastVersion:
     def of_map(self, one_operation: bool, columns: bool) -> int:
         """The default of a map, whose last version may be one segmented operation, and
         rows of points `columns` in memory."""
-        if any(isinstance(exp, Loop) for exp in self.made):
+        if any(isinstance(exp, core.Loop) for exp in self.made):
             return ALWAYS
         if columns and self.scans:
             return CPU_COLUMNS
@@ -244,9 +234,9 @@ class LastVersion:
                 *around, _ = exp.space.sizes
                 if len(exp.body.result) > operand_count(exp.operators):
                     return points
-            elif isinstance(exp, SegMap) and not makes_arrays(exp.body, Loop):
+            elif isinstance(exp, SegMap) and not makes_arrays(exp.body, core.Loop):
                 around = list(exp.space.sizes)
-            elif isinstance(exp, (*SEGMENTED, Loop)):
+            elif isinstance(exp, (*SEGMENTED, core.Loop)):
                 return points
             else:
                 continue
@@ -303,7 +293,7 @@ class LastVersion:
         return any(
             not o.commutative
             and component_operators(o.operator) is None
-            and not contains(o.operator, If)
+            and not contains(o.operator, core.If)
             and not any(map(shape_of, o.operator.results))
             for fold in self.folds
             for o in fold.operators
@@ -319,9 +309,9 @@ class LastVersion:
 
 
 def _jumps(operator: Lambda) -> bool:
-    if not contains(operator, If):
+    if not contains(operator, core.If):
         return False
-    made = nodes_of(ScalarOp, operator)
+    made = nodes_of(core.ScalarOp, operator)
     compared = [op.operator.type for op in made if op.operator.name in COMPARISONS]
     return len(compared) != 1 or not compared[0].is_float
 
@@ -344,7 +334,10 @@ def is_elementwise(operation: Exp) -> bool:
     statements = list(nodes_of(Stm, operation.body))
     rows = {p.name for s in statements for p in s.pattern if len(shape_of(p.type)) == 1}
     return all(
-        isinstance(s.exp, ScalarOp | SizeExp | Index | If | ArrayLiteral)
-        or (isinstance(s.exp, Reshape) and s.exp.array in rows)
+        isinstance(
+            s.exp,
+            core.ScalarOp | core.SizeExp | core.Index | core.If | core.ArrayLiteral,
+        )
+        or (isinstance(s.exp, core.Reshape) and s.exp.array in rows)
         for s in statements
     )

@@ -17,17 +17,8 @@ Checks are never done again: they run in the kernel of what gathered.
 
 from __future__ import annotations
 
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Constant,
-    Index,
-    Param,
-    Rearrange,
-    Reshape,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, substitute
@@ -47,7 +38,7 @@ from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
-@rule(label="G6", paper=SLIDES)
+@rule(Screma, label="G6", paper=SLIDES)
 def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answer:
     r"""Split a map along the statements of its body.
 
@@ -71,12 +62,14 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     parameters = {parameter.name for parameter in exp.function.parameters}
     inside = exp.function.body.statements
-    views = inside and all(isinstance(s.exp, Rearrange | Reshape) for s in inside)
+    views = inside and all(
+        isinstance(s.exp, core.Rearrange | core.Reshape) for s in inside
+    )
     if not views and not any_exploitable(inside, nest.bound | parameters):
         return Declined("nothing inside is parallel with one size at all points")
     index = context.fresh_index("i")
@@ -184,7 +177,7 @@ class _Distribution:
                 self.accumulators[parameter.name] = target.name
             else:
                 again = Param(parameter.name, parameter.type)
-                rows.append(Stm((again,), Index(target.name, at)))
+                rows.append(Stm((again,), core.Index(target.name, at)))
         self.nest = self.nest.then(rows)
         self.waiting = [
             (bound, substitute(atom, self.accumulators)) for bound, atom in self.waiting
@@ -255,7 +248,7 @@ def _last_uses(body: Body) -> dict[Name, int]:
 
 def _without_checks(nest: Nest) -> Nest:
     """The nest once its checks have run."""
-    kept = tuple(s for s in nest.statements if not isinstance(s.exp, Assert))
+    kept = tuple(s for s in nest.statements if not isinstance(s.exp, core.Assert))
     return Nest(nest.indices, nest.sizes, kept, nest.bound)
 
 

@@ -27,7 +27,7 @@ from minifut.passes.flatten.versions import offers_of
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
-@rule(label="G for l + 1", paper=PPOPP)
+@rule(Screma, label="G for l + 1", paper=PPOPP)
 def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make versions of a fold: with a sequential function, or of values mapped before.
 
@@ -65,8 +65,8 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
         let sum: i32 = redomap(n, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
     """
     nest, statement, _ = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or exp.is_map:
+    exp = statement.exp_of(Screma)
+    if exp.is_map:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL

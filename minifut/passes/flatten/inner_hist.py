@@ -32,7 +32,7 @@ from minifut.rewrite.rule import EMITTED, Declined, rule
 SHAPE_VARIES = Declined("the histogram's size differs between points")
 
 
-@rule(label="Gr", paper=SLIDES)
+@rule(Hist, label="Gr", paper=SLIDES)
 def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a histogram in a nest a segmented one.
 
@@ -60,9 +60,7 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         => let ds: [k]i32 = row with [0i64] = 1i32
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Hist):
-        return None
+    exp = statement.exp_of(Hist)
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     operators = []

@@ -18,7 +18,7 @@ from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.rewrite.rule import EMITTED, rule
 
 
-@rule(paper=FUTHARK)
+@rule(Scatter, paper=FUTHARK)
 def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a scatter in a nest a segmented map that writes.
 
@@ -51,9 +51,7 @@ def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
         }
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Scatter):
-        return None
+    exp = statement.exp_of(Scatter)
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     arrays = []

@@ -25,7 +25,7 @@ from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.rewrite.rule import EMITTED, rule
 
 
-@rule(label="map-loop interchange", paper=SLIDES)
+@rule(Loop, label="map-loop interchange", paper=SLIDES)
 def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Answer:
     r"""Interchange a map with a loop: the host runs the loop, its body is in the nest.
 
@@ -58,8 +58,8 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
         => let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Loop) or not nest.depth:
+    exp = statement.exp_of(Loop)
+    if not nest.depth:
         return None
     if not is_exploitable(nest, statement):
         return NOTHING_GAINED

@@ -31,7 +31,7 @@ from minifut.rewrite.rule import EMITTED, Declined, rule
 SEVERAL = Declined("it combines several things, or gives mapped results as well")
 
 
-@rule(label="irwim", paper=FUTHARK)
+@rule(Screma, label="irwim", paper=FUTHARK)
 def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a reduction of arrays elementwise a nest around one of scalars.
 
@@ -54,8 +54,8 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
         let c: [m]i32 = map(m, (a, b), add_i32) return c => return b
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.reduces:
+    exp = statement.exp_of(Screma)
+    if not exp.reduces:
         return None
     inside = _elementwise_nest(context, nest, exp)
     if not isinstance(inside, tuple):
@@ -72,7 +72,7 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
     return EMITTED
 
 
-@rule(label="iswim", paper=FUTHARK)
+@rule(Screma, label="iswim", paper=FUTHARK)
 def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make a scan of arrays elementwise a nest around one of scalars, rearranged.
 
@@ -100,8 +100,8 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
         let c: [m]i32 = map(m, (a, b), add_i32) return c => return b
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.scans:
+    exp = statement.exp_of(Screma)
+    if not exp.scans:
         return None
     inside = _elementwise_nest(context, nest, exp)
     if not isinstance(inside, tuple):

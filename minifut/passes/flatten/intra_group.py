@@ -16,38 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace as replace_context
 
+from minifut.ir import core, kernels
 from minifut.ir.accumulators import WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
-from minifut.ir.core import (
-    Concat,
-    Copy,
-    Exp,
-    ForLoop,
-    Index,
-    Iota,
-    Loop,
-    Manifest,
-    Opaque,
-    Rearrange,
-    Replicate,
-    Reshape,
-    ScalarOp,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Exp, Stm
 from minifut.ir.host_bodies import host_statements
-from minifut.ir.kernels import (
-    GROUP,
-    GROUP_SIZE,
-    LOCAL_MEMORY,
-    THREAD,
-    GetParameter,
-    SegHist,
-    SegMap,
-    SegRed,
-    SegScan,
-)
+from minifut.ir.kernels import THREAD
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.search import contains
@@ -63,12 +37,19 @@ from minifut.rewrite.rule import EMITTED, Declined, rule
 
 SEQUENTIAL = Declined("it is sequential by its attribute")
 
-VIEWS = (Copy, Index, Opaque, Rearrange, Reshape)
-MAKERS = (Concat, Iota, Manifest, Replicate, Scratch, Update)
-SEGMENTED = (SegMap, SegRed, SegScan, SegHist)
+VIEWS = (core.Copy, core.Index, core.Opaque, core.Rearrange, core.Reshape)
+MAKERS = (
+    core.Concat,
+    core.Iota,
+    core.Manifest,
+    core.Replicate,
+    core.Scratch,
+    core.Update,
+)
+SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
-@rule(label="G for l + 1", paper=PPOPP)
+@rule(Screma, label="G for l + 1", paper=PPOPP)
 def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a work-group that runs the map's body.
 
@@ -93,8 +74,8 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     if context.level == THREAD:
         return Declined("groups hold no groups")
@@ -112,7 +93,9 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     if _local_bytes(code, whole.bound) is None:
         return Declined("sizes of arrays of the group differ between groups")
     group = returns((*whole.statements, *code), body.result)
-    context.emit(pattern, SegMap(GROUP, whole.space, group, exp.function.results))
+    context.emit(
+        pattern, kernels.SegMap(kernels.GROUP, whole.space, group, exp.function.results)
+    )
     return EMITTED
 
 
@@ -135,7 +118,7 @@ def with_own_destinations(
         if isinstance(definitions.get(array), MAKERS):
             return array
         order = tuple(range(len(build.shape(array))))
-        return build.let(Manifest(array, order), array.base)
+        return build.let(core.Manifest(array, order), array.base)
 
     match statement.exp:
         case Scatter() as exp:
@@ -164,7 +147,7 @@ class GroupRequirements:
     thread_bytes: int
 
 
-def requirements_of(kernel: SegMap) -> GroupRequirements | None:
+def requirements_of(kernel: kernels.SegMap) -> GroupRequirements | None:
     """What a kernel of groups needs; None if the host does not know it."""
     statements = kernel.body.statements
     bound = frozenset(kernel.space.indices)
@@ -183,13 +166,13 @@ def requirements_of(kernel: SegMap) -> GroupRequirements | None:
 
 def fits(build: Builder, needs: GroupRequirements) -> Name:
     """The host's check of whether the arrays of a group fit into local memory."""
-    limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
+    limit = build.let(kernels.GetParameter(kernels.LOCAL_MEMORY), "limit")
     used = needs.local_bytes
     if needs.thread_bytes:
-        threads = build.let(GetParameter(GROUP_SIZE), "threads")
+        threads = build.let(kernels.GetParameter(kernels.GROUP_SIZE), "threads")
         used = used + needs.thread_bytes * Size.of(threads)
     total = build.size_atom(used, "local_bytes")
-    return build.let(ScalarOp(operator("le", I64), (total, limit)), "fits")
+    return build.let(core.ScalarOp(operator("le", I64), (total, limit)), "fits")
 
 
 def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:
@@ -207,9 +190,9 @@ def _bound_inside(statements: tuple[Stm, ...]) -> frozenset[Name]:
     found: set[Name] = set()
     for statement in host_statements(statements):
         found.update(p.name for p in statement.pattern)
-        if isinstance(statement.exp, Loop):
+        if isinstance(statement.exp, core.Loop):
             found.update(p.name for p in statement.exp.parameters)
-            if isinstance(statement.exp.form, ForLoop):
+            if isinstance(statement.exp.form, core.ForLoop):
                 found.add(statement.exp.form.index)
     return frozenset(found)
 
@@ -225,9 +208,9 @@ def _thread_bytes(statements: tuple[Stm, ...]) -> int:
     """The bytes of the partial results of reductions and scans: a scalar for each
     thread, two for scans (operators on arrays are the work of a single one)."""
     return sum(
-        element_of(type_).bytes * (1 + isinstance(statement.exp, SegScan))
+        element_of(type_).bytes * (1 + isinstance(statement.exp, kernels.SegScan))
         for statement in host_statements(statements)
-        if isinstance(statement.exp, SegRed | SegScan)
+        if isinstance(statement.exp, kernels.SegRed | kernels.SegScan)
         for op in statement.exp.operators
         for type_ in op.operator.results
         if not shape_of(type_)

@@ -26,23 +26,9 @@ Source: "Incremental flattening", continued above the outermost map.
 
 from __future__ import annotations
 
-from minifut.analysis.steps import (
-    LoopStep,
-    is_of_elements,
-    is_of_scalars,
-    step_of,
-)
-from minifut.ir.core import (
-    Body,
-    Constant,
-    ForLoop,
-    If,
-    Loop,
-    Param,
-    Stm,
-    Trace,
-    WhileLoop,
-)
+from minifut.analysis.steps import LoopStep, is_of_elements, is_of_scalars, step_of
+from minifut.ir import core
+from minifut.ir.core import Body, Constant, Param, Stm
 from minifut.ir.kernels import GRID, AtLeast
 from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size, maximum
@@ -125,7 +111,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     nest, statement, pattern = judgement
     loop = statement.exp
     versions = context.versions
-    if not isinstance(loop, Loop) or nest.depth or context.level != GRID:
+    if not isinstance(loop, core.Loop) or nest.depth or context.level != GRID:
         return None
     if versions.kind != INCREMENTAL or statement.attributes:
         return None
@@ -136,7 +122,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         return Declined("a result has a size that the loop computes")
     if any(isinstance(p.type, AccType) for p in pattern):
         return ON_HOST
-    if contains(loop, Trace):
+    if contains(loop, core.Trace):
         return ON_HOST
     step = step_of(loop)
     is_scalar = step is None and is_of_scalars(loop.body)
@@ -162,7 +148,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     kernels.build.extend(context.code(kernels, (statement,)))
     versions.in_loop = around
     copy = context.build.copy(statement)
-    if is_scalar and isinstance(loop.form, WhileLoop):
+    if is_scalar and isinstance(loop.form, core.WhileLoop):
         emit_in_pieces(copy, copy.pattern, nest, thread)
     else:
         leave(Judgement(nest, copy, copy.pattern), thread)
@@ -170,11 +156,11 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         _branch(kernels, statement.pattern),
         _branch(thread, copy.pattern),
     )
-    context.emit(pattern, If(condition, *branches))
+    context.emit(pattern, core.If(condition, *branches))
     return EMITTED
 
 
-def _has_same_commands(around: Loop, loop: Loop) -> bool:
+def _has_same_commands(around: core.Loop, loop: core.Loop) -> bool:
     """Whether versions of the loop around are versions of the steps of this one too."""
     return is_of_elements(around.body) or not is_of_elements(loop.body)
 
@@ -182,7 +168,7 @@ def _has_same_commands(around: Loop, loop: Loop) -> bool:
 def _is_short(statement: Stm) -> bool:
     """Whether the number of iterations is known, and they are few."""
     form = getattr(statement.exp, "form", None)
-    count = form.bound if isinstance(form, ForLoop) else None
+    count = form.bound if isinstance(form, core.ForLoop) else None
     return isinstance(count, Constant) and (
         int(count.value) * weight(statement) <= SHORT_WORK
     )

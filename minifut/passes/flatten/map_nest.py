@@ -31,7 +31,7 @@ KEEP_INNER_SEQUENTIAL = frozenset({"sequential", "sequential_inner"})
 FORBIDDEN = Declined("an attribute keeps what is inside sequential")
 
 
-@rule(label="G2", paper=SLIDES)
+@rule(Screma, label="G2", paper=SLIDES)
 def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     r"""Grow the nest by a map whose body is cheap statements and a SOAC.
 
@@ -62,8 +62,8 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
         like before of run_map_in_groups
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     if KEEP_INNER_SEQUENTIAL & set(statement.attributes):
         return FORBIDDEN
@@ -87,9 +87,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-def split_perfect(
-    body: Body,
-) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | None:
+def split_perfect(body: Body) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | None:
     """The cheap statements, the SOAC behind them, and for each of its results the
     position among the body's results; None if the body is no perfect nest."""
     *before, last = body.statements or (None,)

@@ -42,7 +42,7 @@ def keep_on_host(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-@rule(paper=FUTHARK)
+@rule(Screma, paper=FUTHARK)
 def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
     r"""By the attribute `sequential_outer`, the host loops over a SOAC's elements.
 
@@ -67,8 +67,8 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
         }
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or "sequential_outer" not in statement.attributes:
+    exp = statement.exp_of(Screma)
+    if "sequential_outer" not in statement.attributes:
         return None
     if nest.depth:
         return IN_A_NEST

@@ -8,19 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 
+from minifut.ir import core
 from minifut.ir.builder import i64
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    DimSlice,
-    Exp,
-    If,
-    Index,
-    Reshape,
-    ScalarOp,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Exp, Stm
 from minifut.ir.kernels import SegRed
 from minifut.ir.node import immutable, replace
 from minifut.ir.search import nodes_of
@@ -49,7 +39,7 @@ class Sharing:
     products: bool
     everything: bool
     rows: bool
-    gathers: tuple[Index, ...]
+    gathers: tuple[core.Index, ...]
     """what is read where numbers say that are loaded for each element"""
     outer: tuple[Name, ...]
 
@@ -68,26 +58,29 @@ def sharing_of(kernel: SegRed, iotas: Set[Name]) -> Sharing:
     everything = True
     rows = bool(outer) and len(kernel.body.result) == operand_count(kernel.operators)
     loaded: set[Name] = set()
-    gathers: list[Index] = []
+    gathers: list[core.Index] = []
     for statement, found in _with_indices(kernel):
         exp, bound = statement.exp, statement.pattern
         scalar = not any(isinstance(p.type, ArrayType) for p in bound)
         through = not loaded.isdisjoint(free_names(exp))
-        if isinstance(exp, Index):
+        if isinstance(exp, core.Index):
             own = found.issuperset((*outer, reduced))
             everything &= not own or positions.overlap(exp)
             if through:
                 gathers.append(exp)
             through |= scalar and exp.array not in iotas and reduced in found
-        if isinstance(exp, Index | Reshape) and positions.view(statement) is not None:
+        if (
+            isinstance(exp, core.Index | core.Reshape)
+            and positions.view(statement) is not None
+        ):
             pass
-        elif isinstance(exp, Index):
+        elif isinstance(exp, core.Index):
             both = bool(outer) and {reduced, outer[-1]} <= found
             rows &= not both or positions.is_window(exp, outer[-1])
-        elif isinstance(exp, Assert):
+        elif isinstance(exp, core.Assert):
             rows &= reduced not in found
         else:
-            rows &= scalar and isinstance(exp, ScalarOp | SizeExp | If)
+            rows &= scalar and isinstance(exp, core.ScalarOp | core.SizeExp | core.If)
         if through:
             loaded.update(parameter.name for parameter in bound)
         positions.add(statement, found)
@@ -102,12 +95,14 @@ def _is_product(kernel: SegRed, iotas: Set[Name]) -> bool:
     row, column, reduced = kernel.space.indices[-3:]
     found: set[tuple[bool, bool]] = set()
     rows: dict[Name, tuple[bool, bool]] = {}
-    numbers: dict[Atom | DimSlice, Atom] = {}
+    numbers: dict[Atom | core.DimSlice, Atom] = {}
     for statement in kernel.body.statements:
         match statement.exp:
-            case Index(array, (place,)) if array in iotas and isinstance(place, Name):
+            case core.Index(array, (place,)) if array in iotas and isinstance(
+                place, Name
+            ):
                 numbers[statement.pattern[0].name] = numbers.get(place, place)
-            case Index(array, slice_):
+            case core.Index(array, slice_):
                 places = [numbers.get(place, place) for place in slice_]
                 of_row, of_column = rows.get(array, (False, False))
                 shared = of_row or row in places, of_column or column in places
@@ -149,31 +144,33 @@ class _Positions:
         """What an array of a point is a part of."""
         rank = len(shape_of(statement.pattern[0].type)) if statement.pattern else 0
         match statement.exp:
-            case Index() as access if rank:
+            case core.Index() as access if rank:
                 return self._part(access, rank)
-            case Reshape(_, array) if rank == 1 and (whole := self._views.get(array)):
+            case core.Reshape(_, array) if rank == 1 and (
+                whole := self._views.get(array)
+            ):
                 return replace(whole, flat=True)
         return None
 
-    def is_window(self, access: Index, segment: Name) -> bool:
+    def is_window(self, access: core.Index, segment: Name) -> bool:
         """Whether neighbouring segments read neighbouring elements of a row."""
         *before, last = self._places(access)
         still = all(place is not None and segment not in place for place in before)
         return last is not None and segment in last and still
 
-    def overlap(self, access: Index) -> bool:
+    def overlap(self, access: core.Index) -> bool:
         """Whether the same elements are read at several positions, as of windows."""
         places = self._places(access)
         return None not in places and any(p is not None and len(p) > 1 for p in places)
 
-    def _places(self, access: Index) -> tuple[_Sum, ...]:
+    def _places(self, access: core.Index) -> tuple[_Sum, ...]:
         """The position of an element in each dimension of the array that it is of."""
         view = self._part(access, 0)
         return (None,) if view is None else view.starts
 
-    def _part(self, access: Index, rank: int) -> _View | None:
+    def _part(self, access: core.Index, rank: int) -> _View | None:
         slice_ = access.slice
-        given = sum(isinstance(entry, DimSlice) for entry in slice_)
+        given = sum(isinstance(entry, core.DimSlice) for entry in slice_)
         every = range(len(slice_) + rank - given)
         whole = _View((frozenset(),) * len(every), tuple(every))
         of = self._views.get(access.array, whole)
@@ -186,22 +183,22 @@ class _Positions:
             for dimension in dimensions:
                 starts[dimension] = _added(starts[dimension], start)
             remaining = remaining[len(dimensions) :]
-            if isinstance(entry, DimSlice):
+            if isinstance(entry, core.DimSlice):
                 remaining = [*remaining, *dimensions]
         return _View(tuple(starts), tuple(sorted(remaining)), of.flat)
 
-    def _start(self, entry: Atom | DimSlice) -> _Sum:
-        if isinstance(entry, DimSlice):
+    def _start(self, entry: Atom | core.DimSlice) -> _Sum:
+        if isinstance(entry, core.DimSlice):
             return self._start(entry.start) if entry.stride == i64(1) else None
         return self._sums.get(entry, _NOTHING) if isinstance(entry, Name) else _NOTHING
 
     def _sum_of(self, exp: Exp) -> _Sum:
         match exp:
-            case Index(array, (Name() as place,)) if array in self._iotas:
+            case core.Index(array, (Name() as place,)) if array in self._iotas:
                 return self._start(place)
-            case ScalarOp(operator, operands) if operator.name in ("add", "sub"):
+            case core.ScalarOp(operator, operands) if operator.name in ("add", "sub"):
                 return _added(*map(self._start, operands))
-            case ScalarOp(operator, operands) if operator.name in ("min", "max"):
+            case core.ScalarOp(operator, operands) if operator.name in ("min", "max"):
                 left, right = map(self._start, operands)
                 if _NOTHING in (left, right):
                     return left if right == _NOTHING else right

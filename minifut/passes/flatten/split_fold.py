@@ -29,7 +29,7 @@ NOTHING_INSIDE = Declined("nothing inside is parallel with one size at all point
 NOTHING_GAINED = Declined("no kernel would share out more than the outer points")
 
 
-@rule(paper=PPOPP)
+@rule(Screma, paper=PPOPP)
 def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
     r"""Take a redomap or scanomap apart into a map and a fold of its results.
 
@@ -55,8 +55,8 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
         let sum: i32 = redomap(n, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or exp.is_map:
+    exp = statement.exp_of(Screma)
+    if exp.is_map:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL

@@ -19,7 +19,7 @@ from minifut.passes.flatten.judgement import SLIDES, Answer, leave
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
-@rule(label="G1", paper=SLIDES)
+@rule(Screma, label="G1", paper=SLIDES)
 def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a thread that runs the map's body.
 
@@ -42,8 +42,8 @@ def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
         #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL

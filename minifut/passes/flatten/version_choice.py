@@ -22,11 +22,7 @@ from minifut.ir.traverse import rename
 from minifut.ir.types import shape_of
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import GPU_BUSY, INTRA_DEFAULTS, LastVersion
-from minifut.passes.flatten.intra_group import (
-    fits,
-    requirements_of,
-    run_map_in_groups,
-)
+from minifut.passes.flatten.intra_group import fits, requirements_of, run_map_in_groups
 from minifut.passes.flatten.version_names import INTRA, OUTER, threshold, weight
 from minifut.rewrite.rule import Rule
 

@@ -72,7 +72,7 @@ def offers_of(attributes: Set[str], kind: str) -> Offers:
     )
 
 
-@rule(label="G for l + 1", paper=PPOPP)
+@rule(Screma, label="G for l + 1", paper=PPOPP)
 def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
     r"""Make versions of a map: its outer parallelism, work-groups, and all parallelism.
 
@@ -109,8 +109,8 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
         #[sequential] let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, _ = judgement
-    exp = statement.exp
-    if not isinstance(exp, Screma) or not exp.is_map:
+    exp = statement.exp_of(Screma)
+    if not exp.is_map:
         return None
     attributes = frozenset(statement.attributes)
     if "sequential" in attributes:

@@ -23,7 +23,7 @@ COMPUTED = Declined("its operand is computed at each point")
 VARIES = Declined("it differs between points")
 
 
-@rule(label="rearrange", paper=SLIDES)
+@rule(Rearrange, label="rearrange", paper=SLIDES)
 def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
     r"""Rearrange the whole array instead of its rows.
 
@@ -40,9 +40,7 @@ def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
         => let xss: [m][k]i32 = replicate([m][k], x)
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Rearrange):
-        return None
+    exp = statement.exp_of(Rearrange)
     whole = whole_array(context, nest, exp.array)
     if whole is None:
         return COMPUTED
@@ -52,7 +50,7 @@ def distribute_rearrange(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-@rule(paper=FUTHARK)
+@rule(Reshape, paper=FUTHARK)
 def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
     r"""Reshape the whole array instead of its rows.
 
@@ -72,9 +70,7 @@ def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
         => let xss: [m][k]i32 = replicate([m][k], x)
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Reshape):
-        return None
+    exp = statement.exp_of(Reshape)
     if any(nest.size_varies(size) for size in exp.shape):
         return VARIES
     whole = whole_array(context, nest, exp.array)
@@ -84,7 +80,7 @@ def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-@rule(paper=FUTHARK)
+@rule(Index, paper=FUTHARK)
 def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
     r"""Slice the whole array instead of its rows.
 
@@ -102,8 +98,8 @@ def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
         xs[0i64 => xs[i
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Index) or not exp.slice:
+    exp = statement.exp_of(Index)
+    if not exp.slice:
         return None
     if not shape_of(statement.pattern[0].type):
         return None
@@ -117,7 +113,7 @@ def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
     return EMITTED
 
 
-@rule(paper=FUTHARK)
+@rule(Replicate, paper=FUTHARK)
 def distribute_replicate(judgement: Judgement, context: NestContext) -> Answer:
     r"""Replicate a replicated value over the nest, too.
 
@@ -135,9 +131,7 @@ def distribute_replicate(judgement: Judgement, context: NestContext) -> Answer:
         let r => let k: i32 = ks[i] let r
     """
     nest, statement, pattern = judgement
-    exp = statement.exp
-    if not isinstance(exp, Replicate):
-        return None
+    exp = statement.exp_of(Replicate)
     if nest.varies(exp):
         return VARIES
     context.emit(pattern, Replicate(nest.sizes + exp.shape, exp.value))

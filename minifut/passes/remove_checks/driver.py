@@ -12,17 +12,7 @@ from typing import Any
 
 from minifut.analysis.facts import Facts
 from minifut.ir import core
-from minifut.ir.core import (
-    Assert,
-    Body,
-    Function,
-    If,
-    Lambda,
-    Loop,
-    Program,
-    ScalarOp,
-    Stm,
-)
+from minifut.ir.core import Body, Function, Lambda, Program, Stm
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, SegRed, SegScan
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
@@ -53,9 +43,9 @@ from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Derivation, Trace
 
 RULES: dict[type, tuple[Rule, ...]] = {
-    Assert: (remove_proved_check,),
-    If: (decide_branch,),
-    ScalarOp: (drop_remainder, drop_clamp),
+    core.Assert: (remove_proved_check,),
+    core.If: (decide_branch,),
+    core.ScalarOp: (drop_remainder, drop_clamp),
     Scatter: (join_disjoint_scatters,),
 }
 NO_RULES: Mapping[type, tuple[Rule, ...]] = {}
@@ -88,7 +78,7 @@ class FactsWalk:
         self.facts = Facts(scope)
         self.context = FactContext(names, scope, self.facts, Derivation(trace))
         self.joined_scatters = False
-        self.looped: tuple[Loop, LoopInvariants] | None = None
+        self.looped: tuple[core.Loop, LoopInvariants] | None = None
         """the loop that was walked last"""
         self.limited: tuple[Any, list[bool]] = (None, [])
         """the SOAC that was walked last, and which of its results have indices of its
@@ -114,7 +104,7 @@ class FactsWalk:
         exp = statement.exp
         rules = self.rules.get(type(exp))
         if rules is None or (
-            type(exp) is ScalarOp and exp.operator.name not in SELECTING
+            type(exp) is core.ScalarOp and exp.operator.name not in SELECTING
         ):
             return (replace(statement, exp=self.inside(exp)),)
         for rule in rules:
@@ -134,7 +124,7 @@ class FactsWalk:
         match statement:
             case Stm((bound,), core.Index(array, _)) if bound.type == I64:
                 learn_limit(self.facts, bound.name, array)
-            case Stm(pattern, Loop()) if (
+            case Stm(pattern, core.Loop()) if (
                 self.looped and statement.exp is self.looped[0]
             ):
                 self.looped[1].assume_results(self.facts, pattern)
@@ -149,15 +139,15 @@ class FactsWalk:
     def inside(self, exp: Any) -> Any:
         """An expression with its bodies walked, each in a scope of its own."""
         match exp:
-            case If() if not self.may_change(exp):
+            case core.If() if not self.may_change(exp):
                 return exp
-            case If(condition, then, otherwise):
+            case core.If(condition, then, otherwise):
                 return replace(
                     exp,
                     then=self.branch(condition, True, then),
                     otherwise=self.branch(condition, False, otherwise),
                 )
-            case Loop():
+            case core.Loop():
                 return self.loop(exp)
             case Screma() | Scatter() | Hist():
                 return self.combinator(exp)
@@ -167,7 +157,7 @@ class FactsWalk:
                 return exp
         return map_children(exp, self.node)
 
-    def may_change(self, exp: If | Loop) -> bool:
+    def may_change(self, exp: core.If | core.Loop) -> bool:
         """Whether something inside of an expression may change; else it is skipped."""
         return not self.sought or contains(exp, self.sought)
 
@@ -183,7 +173,7 @@ class FactsWalk:
             self.facts.assume(condition, truth, "the branch")
             return replace(body, statements=self.statements(body.statements))
 
-    def loop(self, exp: Loop) -> Loop:
+    def loop(self, exp: core.Loop) -> core.Loop:
         found = LoopInvariants(exp)
         if self.finds_invariants:
             found = loop_invariants(self.facts, exp, self.enter)

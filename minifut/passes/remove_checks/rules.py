@@ -128,12 +128,10 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let natural: bool = le_i64(0i64, least)
         let () = assert(natural, ["negative"], [])
     after:
-        let j: i64 = xor_i64(i, i)
-        let k: i64 = max_i64(0i64, i)
-        let least: i64 = min_i64(k, j)
-        let natural: bool = le_i64(0i64, least)
-        let inside: bool = le_i64(0i64, j)
-        let () = assert(inside, ["negative"], [])
+        like before, with
+        let () = assert(natural,
+        => let inside: bool = le_i64(0i64, j)
+        => let () = assert(inside,
     before:
         given (n: i64, xs: [n]f64, y: f64)
         let last: i64 = sub_i64(n, 1i64)
@@ -144,14 +142,10 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let below: bool = lt_i64(k, n)
         let () = assert(below, ["outside"], [])
     after:
-        let last: i64 = sub_i64(n, 1i64)
-        let most: f64 = convert_i64_f64(last)
-        let least: f64 = min_f64(most, y)
-        let place: f64 = max_f64(0f64, least)
-        let k: i64 = convert_f64_i64(place)
-        let below: bool = lt_i64(k, n)
-        let inside: bool = lt_i64(0i64, n)
-        let () = assert(inside, ["outside"], [])
+        like before, with
+        let () = assert(below,
+        => let inside: bool = lt_i64(0i64, n)
+        => let () = assert(inside,
     before:
         given (n: i64, xs: [n]f32, y: f32)
         let last: i64 = sub_i64(n, 1i64)
@@ -162,17 +156,13 @@ def remove_proved_check(statement: Stm, context: FactContext) -> Outcome:
         let below: bool = lt_i64(k, n)
         let () = assert(below, ["outside"], [])
     after:
-        let last: i64 = sub_i64(n, 1i64)
-        let most: f32 = convert_i64_f32(last)
-        let least: f32 = min_f32(most, y)
-        let place: f32 = max_f32(0f32, least)
-        let k: i64 = convert_f32_i64(place)
-        let below: bool = lt_i64(k, n)
-        let inside: bool = lt_i64(0i64, n)
-        let inside_1: bool = le_i64(last, 16777216i64)
-        let enough: bool = and_bool(inside, inside_1)
-        let inside_2: bool = or_bool(enough, below)
-        let () = assert(inside_2, ["outside"], [])
+        like before, with
+        let () = assert(below,
+        => let inside: bool = lt_i64(0i64, n)
+        => let inside_1: bool = le_i64(last, 16777216i64)
+        => let enough: bool = and_bool(inside, inside_1)
+        => let inside_2: bool = or_bool(enough, below)
+        => let () = assert(inside_2,
     declines: no part of the condition is proved
         given (i: i64)
         let natural: bool = le_i64(0i64, i)

@@ -7,17 +7,9 @@ from dataclasses import field
 from typing import TypeVar
 
 from minifut.analysis.facts import Facts
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Atom,
-    DimSlice,
-    ForLoop,
-    Loop,
-    ScalarOp,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Atom, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalars import operator
 from minifut.ir.scope import Scope, add_parameters
@@ -54,7 +46,7 @@ class PlaceContext:
     emitted: tuple[Stm, ...] = field(default=())
 
 
-@rule(Update, paper="Memory optimizations in an array language (SC'22)")
+@rule(core.Update, paper="Memory optimizations in an array language (SC'22)")
 def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
     """A loop that fills an array for an update writes into the updated array itself.
 
@@ -82,14 +74,14 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
         like before, with
         i + 2 => i + 1
     """
-    exp = statement.exp_of(Update)
+    exp = statement.exp_of(core.Update)
     value, array = exp.value, exp.array
     producer = context.definitions.get(value) if isinstance(value, Name) else None
-    if producer is None or not isinstance(producer.exp, Loop):
+    if producer is None or not isinstance(producer.exp, core.Loop):
         return None
-    if not isinstance(producer.exp.form, ForLoop):
+    if not isinstance(producer.exp.form, core.ForLoop):
         return None
-    if any(isinstance(e, DimSlice) and e.stride != i64(1) for e in exp.slice):
+    if any(isinstance(e, core.DimSlice) and e.stride != i64(1) for e in exp.slice):
         return Declined("the slice has a stride")
     if not context.needed.isdisjoint((value, array)):
         return NEEDED
@@ -117,13 +109,15 @@ def update_within_loop(statement: Stm, context: PlaceContext) -> Outcome:
     return (_carried_on(context, producer, statement, (position, carried), row, rest),)
 
 
-def _reading(loop: Loop, array: Name, context: PlaceContext) -> Loop | None:
+def _reading(loop: core.Loop, array: Name, context: PlaceContext) -> core.Loop | None:
     """The loop with reads of the array itself in place of those of what it was updated
     from; None if it reads what these updates wrote."""
     read = free_names(loop.body)
     newest, slices = array, []
     older: dict[Name, Name] = {}
-    while (made := context.definitions.get(array)) and isinstance(made.exp, Update):
+    while (made := context.definitions.get(array)) and isinstance(
+        made.exp, core.Update
+    ):
         slices.append(made.exp.slice)
         array = made.exp.array
         if array in read:
@@ -143,13 +137,13 @@ def _carrying(
 ) -> Stm:
     """The loop with the updated array in place of the one that was to be its slice."""
     loop, exp = producer.exp, update.exp
-    assert isinstance(loop, Loop) and isinstance(exp, Update)
+    assert isinstance(loop, core.Loop) and isinstance(exp, core.Update)
     own = replace(loop.parameters[position], type=context.scope[exp.array])
     add_parameters(context.scope, (own,))
     build = Builder(context.names, context.scope, producer.location)
     build.extend(substitute(rest, {exp.array: own.name}))
     last = _written(build, exp, row, own.name, loop)
-    made = Loop(
+    made = core.Loop(
         _with(loop.parameters, position, own),
         _with(loop.initial, position, exp.array),
         loop.form,
@@ -169,14 +163,14 @@ def _carried_on(
 ) -> Stm:
     """The loop that carries the updated array already, without the other one."""
     loop, exp = producer.exp, update.exp
-    assert isinstance(loop, Loop) and isinstance(exp, Update)
+    assert isinstance(loop, core.Loop) and isinstance(exp, core.Update)
     position, carried = positions
     build = Builder(context.names, context.scope, producer.location)
     build.extend(rest)
     before = loop.body.result[carried]
     assert isinstance(before, Name)
     last = _written(build, exp, row, before, loop)
-    made = Loop(
+    made = core.Loop(
         _without(loop.parameters, position),
         _without(loop.initial, position),
         loop.form,
@@ -186,21 +180,23 @@ def _carried_on(
     return replace(producer, pattern=_without(pattern, position), exp=made)
 
 
-def _written(build: Builder, exp: Update, row: Stm, array: Name, loop: Loop) -> Name:
+def _written(
+    build: Builder, exp: core.Update, row: Stm, array: Name, loop: core.Loop
+) -> Name:
     """The array with the row that an iteration gives, at its place in the slice."""
-    assert isinstance(loop.form, ForLoop) and isinstance(row.exp, Update)
+    assert isinstance(loop.form, core.ForLoop) and isinstance(row.exp, core.Update)
     index: Atom = loop.form.index
-    place: list[Atom | DimSlice] = list(exp.slice)
+    place: list[Atom | core.DimSlice] = list(exp.slice)
     for position, entry in enumerate(place):
-        if isinstance(entry, DimSlice):
+        if isinstance(entry, core.DimSlice):
             if entry.start != i64(0):
-                add = ScalarOp(operator("add", I64), (entry.start, index))
+                add = core.ScalarOp(operator("add", I64), (entry.start, index))
                 index = build.let(add, "place")
             place[position] = index
             break
     else:
         place.append(index)
-    return build.let(Update(array, tuple(place), row.exp.value), array.base)
+    return build.let(core.Update(array, tuple(place), row.exp.value), array.base)
 
 
 def _with(items: tuple[T, ...], position: int, item: T) -> tuple[T, ...]:
@@ -211,13 +207,17 @@ def _without(items: tuple[T, ...], position: int) -> tuple[T, ...]:
     return (*items[:position], *items[position + 1 :])
 
 
-def _row_of(loop: Loop, position: int, context: PlaceContext) -> Stm | Declined:
+def _row_of(loop: core.Loop, position: int, context: PlaceContext) -> Stm | Declined:
     """The statement that writes a row of the loop's array of that position, which
     starts as a scratch array that nothing else uses."""
-    assert isinstance(loop.form, ForLoop)
+    assert isinstance(loop.form, core.ForLoop)
     own, start = loop.parameters[position].name, loop.initial[position]
     made = context.definitions.get(start) if isinstance(start, Name) else None
-    if made is None or not isinstance(made.exp, Scratch) or start in context.needed:
+    if (
+        made is None
+        or not isinstance(made.exp, core.Scratch)
+        or start in context.needed
+    ):
         return OTHER_FORM
     result, statements = loop.body.result[position], loop.body.statements
     rows = [s for s in statements if any(p.name == result for p in s.pattern)]
@@ -226,10 +226,10 @@ def _row_of(loop: Loop, position: int, context: PlaceContext) -> Stm | Declined:
         return OTHER_FORM
     (row,) = rows
     match row.exp:
-        case Update(array, (index,), value) if (
+        case core.Update(array, (index,), value) if (
             array == own and index == loop.form.index
         ):
-            fresh = [s for s in statements if isinstance(s.exp, Loop)]
+            fresh = [s for s in statements if isinstance(s.exp, core.Loop)]
             made_here = {p.name for s in fresh for p in s.pattern}
             is_array = isinstance(value, Name) and isinstance(
                 context.scope[value], ArrayType

@@ -12,11 +12,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.traverse import substitute
 from minifut.ir.types import BOOL
-from minifut.rewrite.context import (
-    StatementContext,
-    with_expression,
-    with_values,
-)
+from minifut.rewrite.context import StatementContext, with_expression, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 

@@ -10,17 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    DimSlice,
-    Exp,
-    Index,
-    Rearrange,
-    Reshape,
-    ScalarOp,
-    SizeExp,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Exp
 from minifut.ir.scalars import identities
 from minifut.names import Name
 
@@ -28,24 +19,24 @@ from minifut.names import Name
 def key_of(exp: Exp) -> Any:
     """Equal keys mean equal values; None for what is not shared."""
     match exp:
-        case ScalarOp(operator, operands):
+        case core.ScalarOp(operator, operands):
             if len(operands) == 2 and identities(operator).commutative:
                 operands = tuple(sorted(operands, key=_place))
-            return (ScalarOp, operator, operands)
-        case SizeExp(size):
-            return (SizeExp, size)
-        case Index(array, slice_):
+            return (core.ScalarOp, operator, operands)
+        case core.SizeExp(size):
+            return (core.SizeExp, size)
+        case core.Index(array, slice_):
             places = tuple(
-                (s.start, s.length, s.stride) if isinstance(s, DimSlice) else s
+                (s.start, s.length, s.stride) if isinstance(s, core.DimSlice) else s
                 for s in slice_
             )
-            return (Index, array, places)
-        case Rearrange(permutation, array):
-            return (Rearrange, permutation, array)
-        case Reshape(shape, array):
-            return (Reshape, shape, array)
-        case Assert(condition, _, _):
-            return (Assert, condition)
+            return (core.Index, array, places)
+        case core.Rearrange(permutation, array):
+            return (core.Rearrange, permutation, array)
+        case core.Reshape(shape, array):
+            return (core.Reshape, shape, array)
+        case core.Assert(condition, _, _):
+            return (core.Assert, condition)
     return None
 
 

@@ -12,20 +12,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from minifut.ir import core
 from minifut.ir.calls import reachable
-from minifut.ir.core import (
-    Apply,
-    Assert,
-    Body,
-    Case,
-    Function,
-    If,
-    Loop,
-    Match,
-    Program,
-    Stm,
-    Trace,
-)
+from minifut.ir.core import Body, Function, Program, Stm
 from minifut.ir.kernels import KernelBody, SegMap
 from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import flagged, replace, same_or
@@ -40,7 +29,7 @@ from minifut.ir.traverse import (
 )
 from minifut.names import Name
 
-EFFECTS = (Assert, Trace, Apply)
+EFFECTS = (core.Assert, core.Trace, core.Apply)
 
 
 def has_effects(node: object) -> bool:
@@ -133,16 +122,16 @@ class _Sweep:
                     for other, bound in enumerate(pattern):
                         used[other] |= bound.name == name
         match statement.exp:
-            case If(condition, then, otherwise):
-                exp: Any = If(condition, _only(then, used), _only(otherwise, used))
-            case Match(scrutinees, cases, default):
-                few = tuple(Case(c.values, _only(c.body, used)) for c in cases)
-                exp = Match(scrutinees, few, _only(default, used))
+            case core.If(condition, then, otherwise):
+                exp: Any = core.If(condition, _only(then, used), _only(otherwise, used))
+            case core.Match(scrutinees, cases, default):
+                few = tuple(core.Case(c.values, _only(c.body, used)) for c in cases)
+                exp = core.Match(scrutinees, few, _only(default, used))
             case Screma():
                 return _fewer_mapped(statement, statement.exp, used)
             case SegMap():
                 exp = _fewer_points(statement.exp, used)
-            case Loop():
+            case core.Loop():
                 return _fewer_carried(statement, statement.exp, used)
             case _:
                 return statement
@@ -181,7 +170,7 @@ def _fewer_points(exp: SegMap, used: list[bool]) -> SegMap:
     return replace(exp, body=body, types=flagged(exp.types, used))
 
 
-def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
+def _fewer_carried(statement: Stm, exp: core.Loop, used: list[bool]) -> Stm:
     """Parameters that only feed themselves."""
     names = [parameter.name for parameter in exp.parameters]
     anyhow, needs = _needs(exp)
@@ -190,7 +179,7 @@ def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
     keep = [name in wanted for name in names]
     if all(keep) or not any(keep):
         return statement
-    loop = Loop(
+    loop = core.Loop(
         flagged(exp.parameters, keep),
         flagged(exp.initial, keep),
         exp.form,
@@ -199,7 +188,7 @@ def _fewer_carried(statement: Stm, exp: Loop, used: list[bool]) -> Stm:
     return replace(statement, pattern=flagged(statement.pattern, keep), exp=loop)
 
 
-def _needs(exp: Loop) -> tuple[set[Name], dict[Name, set[Name]]]:
+def _needs(exp: core.Loop) -> tuple[set[Name], dict[Name, set[Name]]]:
     """The parameters that the loop needs anyhow, for its form, its types and what has
     effects in it; for each parameter those that its next value needs."""
     parameters = {p.name for p in exp.parameters}

@@ -19,17 +19,7 @@ from typing import Any
 from minifut.analysis.in_place import may_overwrite
 from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Copy,
-    Exp,
-    Function,
-    Param,
-    Program,
-    SizeExp,
-    Stm,
-)
+from minifut.ir.core import Atom, Body, Exp, Function, Param, Program, Stm
 from minifut.ir.marks import SIMPLE, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
@@ -264,7 +254,7 @@ class _Sweep(Replacer):
             if same is None:
                 return
             current = same
-        if isinstance(current.exp, Copy):
+        if isinstance(current.exp, core.Copy):
             self.equate(pattern[0].name, current.exp.atom)
         elif not self.is_repeated(pattern, current.exp):
             self.define(current)
@@ -297,7 +287,7 @@ class _Sweep(Replacer):
         for new in after:
             if new.pattern is pattern and new is after[-1]:
                 return new
-            if isinstance(new.exp, Copy):
+            if isinstance(new.exp, core.Copy):
                 self.equate(new.pattern[0].name, self.atom(new.exp.atom))
                 continue
             for bound in new.pattern:
@@ -315,7 +305,7 @@ class _Sweep(Replacer):
         if len(statement.pattern) == 1:
             name = statement.pattern[0].name
             self.definitions[name] = statement
-            if isinstance(statement.exp, SizeExp):
+            if isinstance(statement.exp, core.SizeExp):
                 self.sizes[name] = statement.exp.size
             if isinstance(statement.exp, core.Index):
                 viewed = self.views.setdefault(statement.exp.array, [])

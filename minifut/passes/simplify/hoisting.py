@@ -22,24 +22,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from minifut.ir.core import (
-    Assert,
-    Body,
-    If,
-    Index,
-    Iota,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    Rearrange,
-    Reshape,
-    ScalarOp,
-    SizeExp,
-    Stm,
-    Update,
-    WhileLoop,
-)
+from minifut.ir import core
+from minifut.ir.core import Body, Lambda, Param, Program, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
@@ -52,12 +36,12 @@ from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.simplify.guards import EntryCondition, guard_check, guard_value
 
-TOTAL = (ScalarOp, SizeExp, Iota, Rearrange, Reshape)
+TOTAL = (core.ScalarOp, core.SizeExp, core.Iota, core.Rearrange, core.Reshape)
 FEW = 16
 """elements that are reduced again as fast as a result is read"""
-PARTIAL = (Index, Update, WhileLoop)
+PARTIAL = (core.Index, core.Update, core.WhileLoop)
 """what is defined only where facts of its place hold: indices in bounds, an end"""
-GUARDED = (*SOAC_EXPRESSIONS, Assert, If)
+GUARDED = (*SOAC_EXPRESSIONS, core.Assert, core.If)
 MAY_MOVE = (*TOTAL, *GUARDED)
 
 
@@ -99,9 +83,9 @@ class _Hoister:
         moved: list[Stm] = []
         if has_mark(statement, WITHOUT_INVARIANTS):
             return moved, statement
-        if isinstance(exp, Loop):
+        if isinstance(exp, core.Loop):
             local = {p.name for p in exp.parameters}
-            if not isinstance(exp.form, WhileLoop):
+            if not isinstance(exp.form, core.WhileLoop):
                 local.add(exp.form.index)
             body = self.body(exp.body, local, EntryCondition.of_loop(exp), moved)
             new: Any = replace(exp, body=body)
@@ -148,7 +132,7 @@ class _Hoister:
                     and self.guarded(statement, entry, moved)
                 ):
                     continue
-            first = first and not isinstance(exp, Loop) and not has_effects(exp)
+            first = first and not isinstance(exp, core.Loop) and not has_effects(exp)
             kept.append(statement)
             local.update(_bound(statement))
         if statements is body.statements and len(kept) == len(statements):
@@ -202,10 +186,10 @@ class _Hoister:
     def guarded(self, statement: Stm, entry: EntryCondition, moved: list[Stm]) -> bool:
         """Whether it moved, for a body that runs at least once."""
         exp = statement.exp
-        if isinstance(exp, Assert):
+        if isinstance(exp, core.Assert):
             moved += guard_check(statement, exp, entry, self.names, self.scope)
             return True
-        if has_effects(exp) or (isinstance(exp, If) and not _computes_arrays(exp)):
+        if has_effects(exp) or (isinstance(exp, core.If) and not _computes_arrays(exp)):
             return False
         moved += guard_value(statement, entry, self.names, self.scope)
         return True
@@ -218,7 +202,7 @@ def is_total(exp: object) -> bool:
     return isinstance(exp, TOTAL)
 
 
-def _computes_arrays(exp: If) -> bool:
+def _computes_arrays(exp: core.If) -> bool:
     """Whether a branch runs a SOAC, and no result is an array from outside."""
     statements = (*exp.then.statements, *exp.otherwise.statements)
     inside = {name for each in statements for name in _bound(each)}

@@ -11,17 +11,8 @@ map (\x -> .. x ..) (replicate [n] v)   →  map (\ -> .. v ..)
 
 from __future__ import annotations
 
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    Copy,
-    Exp,
-    Lambda,
-    Replicate,
-    Reshape,
-    Stm,
-)
+from minifut.ir import core
+from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma, operand_count
 from minifut.ir.traverse import free_names, substitute, used_names
@@ -57,7 +48,7 @@ def drop_inputs(statement: Stm, context: StatementContext) -> Outcome:
             continue
         if array in seen:
             instead[parameter.name] = seen[array]
-        elif isinstance(source, Replicate) and len(source.shape) == 1:
+        elif isinstance(source, core.Replicate) and len(source.shape) == 1:
             instead[parameter.name] = source.value
         else:
             seen[array] = parameter.name
@@ -125,11 +116,11 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     again: dict[int, Exp] = {}
     for position, atom in enumerate(function.body.result[combined:], combined):
         if isinstance(atom, Name) and atom in inputs:
-            known[position] = Copy(inputs[atom])
+            known[position] = core.Copy(inputs[atom])
         elif isinstance(atom, Constant) or atom not in bound:
-            known[position] = Replicate((exp.width,), atom)
+            known[position] = core.Replicate((exp.width,), atom)
         elif atom in computed:
-            again[position] = Copy(pattern[computed[atom]].name)
+            again[position] = core.Copy(pattern[computed[atom]].name)
         elif atom in views:
             known[position] = views[atom]
         else:
@@ -159,16 +150,16 @@ def bound_by(body: Body) -> set[Name]:
     return {p.name for statement in body.statements for p in statement.pattern}
 
 
-def views_of_inputs(exp: Screma) -> dict[Atom, Reshape]:
+def views_of_inputs(exp: Screma) -> dict[Atom, core.Reshape]:
     """The inputs in other shapes, by the names of their rows in these, where all rows
     have the same shape."""
     names = [parameter.name for parameter in exp.function.parameters]
     inputs = dict(zip(names, exp.arrays, strict=True))
     bound = {*inputs, *bound_by(exp.function.body)}
     return {
-        s.pattern[0].name: Reshape((exp.width, *s.exp.shape), inputs[s.exp.array])
+        s.pattern[0].name: core.Reshape((exp.width, *s.exp.shape), inputs[s.exp.array])
         for s in exp.function.body.statements
-        if isinstance(s.exp, Reshape)
+        if isinstance(s.exp, core.Reshape)
         and s.exp.array in inputs
         and bound.isdisjoint(free_names(s.exp) - {s.exp.array})
     }

@@ -10,33 +10,21 @@ from __future__ import annotations
 
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    ArrayLiteral,
-    Atom,
-    Constant,
-    Copy,
-    DimSlice,
-    Index,
-    Iota,
-    Rearrange,
-    Replicate,
-    Reshape,
-    Stm,
-)
+from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import Size
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-IndexOrSlice = Atom | DimSlice
+IndexOrSlice = Atom | core.DimSlice
 
-READ_ON = (ArrayLiteral, Index, Iota, Replicate)
+READ_ON = (core.ArrayLiteral, core.Index, core.Iota, core.Replicate)
 """what makes vectors whose elements rules find elsewhere"""
 
 
 def _plain(slice_: tuple[IndexOrSlice, ...]) -> tuple[Atom, ...] | None:
     """The slice as indices, if it keeps no range."""
-    atoms = tuple(s for s in slice_ if not isinstance(s, DimSlice))
+    atoms = tuple(s for s in slice_ if not isinstance(s, core.DimSlice))
     return atoms if len(atoms) == len(slice_) else None
 
 
@@ -56,10 +44,10 @@ def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
         let is: [10]i64 = iota i64 (10, 2i64, 3i64)
         let js: [2]i64 = is[4i64 :+ 2 by 1i64]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
     indices = _plain(exp.slice)
-    if not isinstance(source, Iota) or indices is None or len(indices) != 1:
+    if not isinstance(source, core.Iota) or indices is None or len(indices) != 1:
         return Declined("the array is no iota, or a range of it is kept")
     build = context.builder(statement)
     number = build.convert(indices[0], source.element)
@@ -67,7 +55,7 @@ def index_of_iota(statement: Stm, context: StatementContext) -> Outcome:
         number = build.mul(number, source.stride)
     if source.start != Constant(0, source.element):
         number = build.add(source.start, number)
-    return with_expression(statement, Copy(number), build)
+    return with_expression(statement, core.Copy(number), build)
 
 
 INDEX_OF_REPLICATE_REFUSED = Declined("repeated dimensions are kept")
@@ -89,18 +77,18 @@ def index_of_replicate(statement: Stm, context: StatementContext) -> Outcome:
         let rs: [4][3]i32 = replicate([4][3], v)
         let x: [3]i32 = rs[2i64]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
-    if not isinstance(source, Replicate):
+    if not isinstance(source, core.Replicate):
         return INDEX_OF_REPLICATE_REFUSED
     outer = len(source.shape)
     if len(exp.slice) < outer or _plain(exp.slice[:outer]) is None:
         return INDEX_OF_REPLICATE_REFUSED
     if len(exp.slice) == outer:
-        return with_expression(statement, Copy(source.value))
+        return with_expression(statement, core.Copy(source.value))
     if isinstance(source.value, Constant):
         return INDEX_OF_REPLICATE_REFUSED
-    return with_expression(statement, Index(source.value, exp.slice[outer:]))
+    return with_expression(statement, core.Index(source.value, exp.slice[outer:]))
 
 
 INDEX_OF_LITERAL_REFUSED = Declined(
@@ -124,19 +112,21 @@ def index_of_literal(statement: Stm, context: StatementContext) -> Outcome:
         let l: [2]i32 = [a, b]: i32
         let x: i32 = l[i]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
-    if not isinstance(source, ArrayLiteral) or not isinstance(exp.slice[0], Constant):
+    if not isinstance(source, core.ArrayLiteral) or not isinstance(
+        exp.slice[0], Constant
+    ):
         return INDEX_OF_LITERAL_REFUSED
     position = int(exp.slice[0].value)
     if not 0 <= position < len(source.rows):
         return INDEX_OF_LITERAL_REFUSED
     row = source.rows[position]
     if len(exp.slice) == 1:
-        return with_expression(statement, Copy(row))
+        return with_expression(statement, core.Copy(row))
     if isinstance(row, Constant):
         return INDEX_OF_LITERAL_REFUSED
-    return with_expression(statement, Index(row, exp.slice[1:]))
+    return with_expression(statement, core.Index(row, exp.slice[1:]))
 
 
 @rule(core.Index)
@@ -154,31 +144,33 @@ def index_of_slice(statement: Stm, context: StatementContext) -> Outcome:
         given (xs: [4]i32)
         let x: i32 = xs[1i64]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
-    if not isinstance(source, Index):
+    if not isinstance(source, core.Index):
         return Declined("the array is no slice")
     build = context.builder(statement)
     waiting = list(exp.slice)
     joined: list[IndexOrSlice] = []
     for inner in source.slice:
-        if not isinstance(inner, DimSlice) or not waiting:
+        if not isinstance(inner, core.DimSlice) or not waiting:
             joined.append(inner)
             continue
         joined.append(_within(build, inner, waiting.pop(0)))
-    return with_expression(statement, Index(source.array, (*joined, *waiting)), build)
+    return with_expression(
+        statement, core.Index(source.array, (*joined, *waiting)), build
+    )
 
 
-def _within(build: Builder, range_: DimSlice, place: IndexOrSlice) -> IndexOrSlice:
+def _within(build: Builder, range_: core.DimSlice, place: IndexOrSlice) -> IndexOrSlice:
     """A place counted from the start of a range, in the array itself."""
-    if isinstance(place, DimSlice):
+    if isinstance(place, core.DimSlice):
         start = _scaled(build, range_, place.start)
         stride = _times(build, range_.stride, place.stride)
-        return DimSlice(start, place.length, stride)
+        return core.DimSlice(start, place.length, stride)
     return _scaled(build, range_, place)
 
 
-def _scaled(build: Builder, range_: DimSlice, index: Atom) -> Atom:
+def _scaled(build: Builder, range_: core.DimSlice, index: Atom) -> Atom:
     offset = _times(build, range_.stride, index)
     return offset if range_.start == i64(0) else build.add(range_.start, offset)
 
@@ -208,19 +200,20 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
         let t: [2][4][3]i32 = rearrange((2, 1, 0), xss)
         let x: [4][3]i32 = t[1i64]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
-    if not isinstance(source, Rearrange):
+    if not isinstance(source, core.Rearrange):
         return INDEX_OF_REARRANGE_REFUSED
     shape = array_type(source.array, context.scope).shape
-    places: list[IndexOrSlice] = [DimSlice(i64(0), size, i64(1)) for size in shape]
+    places: list[IndexOrSlice] = [core.DimSlice(i64(0), size, i64(1)) for size in shape]
     kept = list(source.permutation[len(exp.slice) :])
     for position, place in enumerate(exp.slice):
         dimension = source.permutation[position]
         places[dimension] = place
-        if isinstance(place, DimSlice):
+        if isinstance(place, core.DimSlice):
             kept.insert(
-                sum(isinstance(p, DimSlice) for p in exp.slice[:position]), dimension
+                sum(isinstance(p, core.DimSlice) for p in exp.slice[:position]),
+                dimension,
             )
     if kept != sorted(kept):
         return INDEX_OF_REARRANGE_REFUSED
@@ -228,13 +221,13 @@ def index_of_rearrange(statement: Stm, context: StatementContext) -> Outcome:
         places.pop()
     if not places:
         return INDEX_OF_REARRANGE_REFUSED
-    return with_expression(statement, Index(source.array, tuple(places)))
+    return with_expression(statement, core.Index(source.array, tuple(places)))
 
 
 def is_whole(place: object, size: Size) -> bool:
     """Whether these are all elements of a dimension, in their order."""
     match place:
-        case DimSlice(start, length, stride):
+        case core.DimSlice(start, length, stride):
             return (start, length, stride) == (i64(0), size, i64(1))
     return False
 
@@ -273,28 +266,28 @@ def index_of_reshape(statement: Stm, context: StatementContext) -> Outcome:
         let t: [2][3]i32 = reshape([2][3], xs)
         let x: i32 = t[i, j]
     """
-    exp = statement.exp_of(Index)
+    exp = statement.exp_of(core.Index)
     source = context.definition(exp.array)
-    if not isinstance(source, Reshape):
+    if not isinstance(source, core.Reshape):
         return INDEX_OF_RESHAPE_REFUSED
     before = array_type(source.array, context.scope).shape
     if before == source.shape:
-        return with_expression(statement, Index(source.array, exp.slice))
+        return with_expression(statement, core.Index(source.array, exp.slice))
     indices = _plain(exp.slice)
     if indices is None or len(indices) != len(source.shape):
         return INDEX_OF_RESHAPE_REFUSED
     if len(before) == len(source.shape) == 1:
-        return with_expression(statement, Index(source.array, exp.slice))
+        return with_expression(statement, core.Index(source.array, exp.slice))
     if len(before) != 1 or not isinstance(context.definition(source.array), READ_ON):
         known = _known_place(indices, source.shape, before)
         if known is None:
             return INDEX_OF_RESHAPE_REFUSED
-        return with_expression(statement, Index(source.array, known))
+        return with_expression(statement, core.Index(source.array, known))
     build = context.builder(statement)
     flat: Atom = indices[0]
     for index, size in zip(indices[1:], source.shape[1:], strict=True):
         flat = build.add(build.mul(flat, build.size_atom(size)), index)
-    return with_expression(statement, Index(source.array, (flat,)), build)
+    return with_expression(statement, core.Index(source.array, (flat,)), build)
 
 
 def _known_place(
@@ -332,16 +325,17 @@ def rearrange_again(statement: Stm, context: StatementContext) -> Outcome:
         given (xss: [3][4]i32)
         let t: [4][3]i32 = rearrange((1, 0), xss)
     """
-    exp = statement.exp_of(Rearrange)
+    exp = statement.exp_of(core.Rearrange)
     if exp.permutation == tuple(range(len(exp.permutation))):
-        return with_expression(statement, Copy(exp.array))
+        return with_expression(statement, core.Copy(exp.array))
     source = context.definition(exp.array)
-    if not isinstance(source, Rearrange):
+    if not isinstance(source, core.Rearrange):
         return Declined("the array was not rearranged before")
     rest = tuple(range(len(exp.permutation), len(source.permutation)))
     whole = (*exp.permutation, *rest)
     return with_expression(
-        statement, Rearrange(tuple(source.permutation[p] for p in whole), source.array)
+        statement,
+        core.Rearrange(tuple(source.permutation[p] for p in whole), source.array),
     )
 
 
@@ -360,13 +354,13 @@ def reshape_again(statement: Stm, context: StatementContext) -> Outcome:
         given (xs: [6]i32)
         let t: [2][3]i32 = reshape([2][3], xs)
     """
-    exp = statement.exp_of(Reshape)
+    exp = statement.exp_of(core.Reshape)
     shape = array_type(exp.array, context.scope).shape
     if shape == exp.shape:
-        return with_expression(statement, Copy(exp.array))
+        return with_expression(statement, core.Copy(exp.array))
     source = context.definition(exp.array)
-    if isinstance(source, Reshape):
-        return with_expression(statement, Reshape(exp.shape, source.array))
-    if isinstance(source, Replicate) and len(source.shape) == len(shape):
-        return with_expression(statement, Replicate(exp.shape, source.value))
+    if isinstance(source, core.Reshape):
+        return with_expression(statement, core.Reshape(exp.shape, source.array))
+    if isinstance(source, core.Replicate) and len(source.shape) == len(shape):
+        return with_expression(statement, core.Replicate(exp.shape, source.value))
     return Declined("the array has another shape of its own")

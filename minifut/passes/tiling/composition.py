@@ -27,10 +27,7 @@ from minifut.passes.tiling.load_registers import load_registers
 from minifut.passes.tiling.recognise import recognise_tiling
 from minifut.passes.tiling.split_reduction import split_reduction
 from minifut.passes.tiling.strip_mine_grid import strip_mine_grid
-from minifut.passes.tiling.strip_mine_loop import (
-    sequentialise_redomap,
-    strip_mine_loop,
-)
+from minifut.passes.tiling.strip_mine_loop import sequentialise_redomap, strip_mine_loop
 from minifut.passes.tiling.strip_mine_threads import strip_mine_threads
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Outcome, Rule

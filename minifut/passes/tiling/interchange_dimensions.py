@@ -40,19 +40,12 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
             return returns s
           }
     after:
-        #[nest(main.map_map_map_redomap)] let t: [m][m][n]f32 =
-          segmap grid (j < m, k < m, i < n) -> (f32) {
-            let xs: [q]f32 = x[i]
-            let as: [q]f32 = a[j]
-            let bs: [q]f32 = b[k]
-            let s: f32 = redomap(q, (as, bs, xs), reduce(add_f32, (0f32)),
-              \(e: f32, f: f32, g: f32) -> (f32) {
-                let h: f32 = mul_f32(e, f)
-                return mul_f32(g, h)
-              })
-            return returns s
-          }
-        let y: [n][m][m]f32 = rearrange((2, 0, 1), t)
+        like before, with
+        let y: [n][m][m]f32 => let t: [m][m][n]f32
+        (i < n, j < m, k < m) => (j < m, k < m, i < n)
+        returns s }
+        => returns s }
+        => let y: [n][m][m]f32 = rearrange((2, 0, 1), t)
     declines: the outermost dimension is a batch of products
         given (n: i64, m: i64, q: i64, a: [n][m][q]f32, b: [m][q]f32)
         #[nest(main.map_map_map_redomap)] let y: [n][m][m]f32 =

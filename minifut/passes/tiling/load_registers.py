@@ -152,9 +152,8 @@ def _load(nest: SegMap, found: _InvariantReads, build: Builder) -> dict[int, Exp
     bound = [nest.body.statements[at].pattern[0] for at in found.values]
     names = tuple(parameter.name for parameter in bound)
     if not found.indices:
-        once = rename(Body(found.needed, names), build.names)
-        build.extend(once.statements)
-        return dict(zip(found.values, map(Copy, once.result), strict=True))
+        once = build.inline(Body(found.needed, names))
+        return dict(zip(found.values, map(Copy, once), strict=True))
     extents = dict(zip(nest.space.indices, nest.space.sizes, strict=True))
     sizes = tuple(extents[index] for index in found.indices)
     body = KernelBody(found.needed, tuple(Returns(name) for name in names))

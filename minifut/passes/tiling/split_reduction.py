@@ -12,18 +12,10 @@ device busy. The parts are combined in their order, so the operator need not com
 
 from __future__ import annotations
 
+from minifut.ir import kernels
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import DimSlice, Index, Param, SizeExp, Stm
-from minifut.ir.kernels import (
-    GRID,
-    GetParameter,
-    KernelBody,
-    Returns,
-    SegBinOp,
-    SegMap,
-    SegRed,
-    SegSpace,
-)
+from minifut.ir.kernels import GRID, KernelBody
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, ceil_div, minimum
 from minifut.ir.soacs import Screma
@@ -84,7 +76,7 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
         }
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
-    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+    if not isinstance(kernel, kernels.SegMap) or kernel.level != GRID or mark is None:
         return None
     found = redomaps_of(kernel)
     beside = [s for s in kernel.body.statements if not isinstance(s.exp, Screma)]
@@ -103,7 +95,7 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
 
 def _split(
     statement: Stm,
-    kernel: SegMap,
+    kernel: kernels.SegMap,
     mark: Mark,
     target: Stm,
     redomap: Screma,
@@ -116,7 +108,8 @@ def _split(
     footprint = footprint_of(kernel, operands, mark.dimensions)
     chunk = Size.of(
         build.let(
-            GetParameter(parameter(mark.nest, "split_depth", footprint)), "split_depth"
+            kernels.GetParameter(parameter(mark.nest, "split_depth", footprint)),
+            "split_depth",
         )
     )
     count = ceil_div(redomap.width, chunk)
@@ -127,7 +120,7 @@ def _split(
     build.append(marked(made, Mark(mark.nest, dimensions)))
 
     whole = _arrays(build, target, kernel.space.sizes)
-    values = [r.value for r in kernel.body.result if isinstance(r, Returns)]
+    values = [r.value for r in kernel.body.result if isinstance(r, kernels.Returns)]
     if not below and sorted(values, key=str) == sorted(
         (p.name for p in target.pattern), key=str
     ):
@@ -160,13 +153,13 @@ def _arrays(build: Builder, target: Stm, sizes: tuple[Size, ...]) -> tuple[Param
 
 def _parts(
     build: Builder,
-    kernel: SegMap,
+    kernel: kernels.SegMap,
     above: tuple[Stm, ...],
     target: Stm,
     redomap: Screma,
     chunk: Size,
     count: Size,
-) -> SegMap:
+) -> kernels.SegMap:
     """The kernel whose points reduce one part each."""
     part = build.names.fresh("part")
     build.scope[part] = I64
@@ -181,19 +174,21 @@ def _parts(
     )
     exp = replace(redomap, width=Size.of(length), arrays=slices)
     inner.append(replace(target, exp=exp))
-    results = tuple(Returns(p.name) for p in target.pattern)
+    results = tuple(kernels.Returns(p.name) for p in target.pattern)
     body = KernelBody(tuple(inner.statements), results)
-    space = SegSpace((part, *kernel.space.indices), (count, *kernel.space.sizes))
-    return SegMap(GRID, space, body, tuple(p.type for p in target.pattern))
+    space = kernels.SegSpace(
+        (part, *kernel.space.indices), (count, *kernel.space.sizes)
+    )
+    return kernels.SegMap(GRID, space, body, tuple(p.type for p in target.pattern))
 
 
 def _combined(
     build: Builder,
-    kernel: SegMap,
+    kernel: kernels.SegMap,
     redomap: Screma,
     parts: tuple[Param, ...],
     count: Size,
-) -> SegRed:
+) -> kernels.SegRed:
     """The reduction over the parts."""
     outer = tuple(build.names.like(index) for index in kernel.space.indices)
     part = build.names.fresh("part")
@@ -201,9 +196,11 @@ def _combined(
     inner = build.nested()
     values = [inner.index(array.name, part, *outer, base="part") for array in parts]
     operators = tuple(
-        SegBinOp(rename(r.operator, build.names), r.neutral, (), r.commutative)
+        kernels.SegBinOp(rename(r.operator, build.names), r.neutral, (), r.commutative)
         for r in redomap.reduces
     )
-    body = KernelBody(tuple(inner.statements), tuple(Returns(v) for v in values))
-    space = SegSpace((*outer, part), (*kernel.space.sizes, count))
-    return SegRed(GRID, space, operators, body, build.types(values))
+    body = KernelBody(
+        tuple(inner.statements), tuple(kernels.Returns(v) for v in values)
+    )
+    space = kernels.SegSpace((*outer, part), (*kernel.space.sizes, count))
+    return kernels.SegRed(GRID, space, operators, body, build.types(values))

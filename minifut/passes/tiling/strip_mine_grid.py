@@ -12,20 +12,10 @@ that follows needs a guard; what is computed twice is not written twice.
 
 from __future__ import annotations
 
+from minifut.ir import kernels
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Index, Param, Rearrange, Reshape, SizeExp, Stm
-from minifut.ir.kernels import (
-    GRID,
-    GROUP,
-    THREAD,
-    GetParameter,
-    KernelBody,
-    KernelResult,
-    Returns,
-    SegMap,
-    SegSpace,
-    TileReturns,
-)
+from minifut.ir.kernels import GRID, THREAD, KernelBody
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, minimum
 from minifut.ir.traverse import free_names
@@ -75,7 +65,7 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
         segmap grid => segmap group
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
-    if not isinstance(kernel, SegMap) or mark is None:
+    if not isinstance(kernel, kernels.SegMap) or mark is None:
         return None
     if kernel.level != GRID:
         return Declined("each group would do what a thread does")
@@ -86,13 +76,13 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
     footprint = footprint_of(kernel, operands, mark.dimensions)
     blocks = {
         dimension: build.let(
-            GetParameter(parameter(mark.nest, which, footprint)), which
+            kernels.GetParameter(parameter(mark.nest, which, footprint)), which
         )
         for dimension, (which, _) in zip(mark.dimensions, roles(mark), strict=True)
     }
     if redomaps_of(kernel):
         depth = parameter(mark.nest, "block_depth", footprint)
-        build.let(GetParameter(depth), "block_depth")
+        build.let(kernels.GetParameter(depth), "block_depth")
     group = _group(build, kernel, blocks)
     return (
         *build.statements,
@@ -116,7 +106,9 @@ class _Tiled:
     thread: Name
 
 
-def _group(build: Builder, kernel: SegMap, blocks: dict[int, Name]) -> SegMap:
+def _group(
+    build: Builder, kernel: kernels.SegMap, blocks: dict[int, Name]
+) -> kernels.SegMap:
     names, space = build.names, kernel.space
     tiled = {
         d: _Tiled(
@@ -142,13 +134,13 @@ def _group(build: Builder, kernel: SegMap, blocks: dict[int, Name]) -> SegMap:
     body.extend(shared)
     inner.extend(own)
     results = tuple(dict.fromkeys(r for r in _values(kernel)))
-    threads = SegMap(
+    threads = kernels.SegMap(
         THREAD,
-        SegSpace(
+        kernels.SegSpace(
             tuple(d.thread for d in tiled.values()),
             tuple(d.block for d in tiled.values()),
         ),
-        KernelBody(tuple(inner.statements), tuple(Returns(r) for r in results)),
+        KernelBody(tuple(inner.statements), tuple(kernels.Returns(r) for r in results)),
         build.types(results),
     )
     tiles = dict(
@@ -158,10 +150,10 @@ def _group(build: Builder, kernel: SegMap, blocks: dict[int, Name]) -> SegMap:
         (size, tiled[d].block if d in tiled else ONE)
         for d, size in enumerate(space.sizes)
     )
-    returned: tuple[KernelResult, ...] = tuple(
-        TileReturns(dimensions, tiles[value]) for value in _values(kernel)
+    returned: tuple[kernels.KernelResult, ...] = tuple(
+        kernels.TileReturns(dimensions, tiles[value]) for value in _values(kernel)
     )
-    outer = SegSpace(
+    outer = kernels.SegSpace(
         tuple(
             tiled[d].group if d in tiled else index
             for d, index in enumerate(space.indices)
@@ -171,8 +163,8 @@ def _group(build: Builder, kernel: SegMap, blocks: dict[int, Name]) -> SegMap:
             for d, size in enumerate(space.sizes)
         ),
     )
-    return SegMap(
-        GROUP, outer, KernelBody(tuple(body.statements), returned), kernel.types
+    return kernels.SegMap(
+        kernels.GROUP, outer, KernelBody(tuple(body.statements), returned), kernel.types
     )
 
 
@@ -180,8 +172,8 @@ def _bound(index: Name, size: Size) -> Stm:
     return Stm((Param(index, I64),), SizeExp(size))
 
 
-def _values(kernel: SegMap) -> tuple[Atom, ...]:
-    return tuple(r.value for r in kernel.body.result if isinstance(r, Returns))
+def _values(kernel: kernels.SegMap) -> tuple[Atom, ...]:
+    return tuple(r.value for r in kernel.body.result if isinstance(r, kernels.Returns))
 
 
 def split_uniform(

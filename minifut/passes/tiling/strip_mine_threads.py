@@ -9,20 +9,10 @@ and the group returns register tiles in place of a tile.
 
 from __future__ import annotations
 
+from minifut.ir import kernels
 from minifut.ir.builder import Builder
 from minifut.ir.core import Param, SizeExp, Stm
-from minifut.ir.kernels import (
-    GROUP,
-    REGISTER,
-    THREAD,
-    GetParameter,
-    KernelBody,
-    RegTileReturns,
-    Returns,
-    SegMap,
-    SegSpace,
-    TileReturns,
-)
+from minifut.ir.kernels import REGISTER, THREAD, KernelBody
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import substitute_sizes
@@ -71,19 +61,23 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
         like declines of strip_mine_grid
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
-    if not isinstance(kernel, SegMap) or kernel.level != GROUP or mark is None:
+    if (
+        not isinstance(kernel, kernels.SegMap)
+        or kernel.level != kernels.GROUP
+        or mark is None
+    ):
         return None
-    if not all(isinstance(r, TileReturns) for r in kernel.body.result):
+    if not all(isinstance(r, kernels.TileReturns) for r in kernel.body.result):
         return Declined("the group does not return tiles")
     *_, last = kernel.body.statements
     threads = last.exp
-    if not isinstance(threads, SegMap) or threads.level != THREAD:
+    if not isinstance(threads, kernels.SegMap) or threads.level != THREAD:
         return Declined("what the threads do is in parts already")
     build = Builder(context.names, context.scope, statement.location)
     operands = operands_of(threads, Variance(threads), context.scope, set())
     footprint = footprint_of(threads, operands, tuple(range(len(mark.dimensions))))
     registers = [
-        build.let(GetParameter(parameter(mark.nest, which, footprint)), which)
+        build.let(kernels.GetParameter(parameter(mark.nest, which, footprint)), which)
         for _, which in roles(mark)
     ]
     blocks = [size.as_name for size in threads.space.sizes]
@@ -94,18 +88,21 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
         for block, register in zip(blocks, registers, strict=True)
         if block is not None
     }
-    grown: SegMap = substitute_sizes(kernel, larger)
+    grown: kernels.SegMap = substitute_sizes(kernel, larger)
     group = _with_registers(build, grown, threads.space, tuple(registers))
     made = replace(statement, exp=group)
     return (*build.statements, marked(made, mark))
 
 
 def _with_registers(
-    build: Builder, kernel: SegMap, space: SegSpace, registers: tuple[Name, ...]
-) -> SegMap:
+    build: Builder,
+    kernel: kernels.SegMap,
+    space: kernels.SegSpace,
+    registers: tuple[Name, ...],
+) -> kernels.SegMap:
     """The group with its last nest in two levels; `space` are its threads."""
     *above, last = kernel.body.statements
-    grown = last.exp_of(SegMap)
+    grown = last.exp_of(kernels.SegMap)
     sizes = tuple(Size.of(register) for register in registers)
     outer = tuple(build.names.like(index) for index in space.indices)
     inner = tuple(build.names.fresh(b) for b in "ij"[-len(registers) :])
@@ -117,30 +114,32 @@ def _with_registers(
         )
     )
     body = replace(grown.body, statements=(*places, *grown.body.statements))
-    nest = SegMap(REGISTER, SegSpace(inner, sizes), body, grown.types)
+    nest = kernels.SegMap(REGISTER, kernels.SegSpace(inner, sizes), body, grown.types)
     thread = build.nested()
     elements = thread.let_many(nest, ["elements"] * len(grown.types))
     returned = KernelBody(
-        tuple(thread.statements), tuple(Returns(name) for name in elements)
+        tuple(thread.statements), tuple(kernels.Returns(name) for name in elements)
     )
     types = tuple(array_of(type_, sizes) for type_ in grown.types)
-    threads = SegMap(THREAD, SegSpace(outer, space.sizes), returned, types)
+    threads = kernels.SegMap(
+        THREAD, kernels.SegSpace(outer, space.sizes), returned, types
+    )
     pattern = tuple(
         Param(p.name, array_of(t, space.sizes))
         for p, t in zip(last.pattern, types, strict=True)
     )
     build.scope.update((p.name, p.type) for p in pattern)
     results = tuple(
-        RegTileReturns(_dimensions(r, space.sizes, sizes), r.tile)
+        kernels.RegTileReturns(_dimensions(r, space.sizes, sizes), r.tile)
         for r in kernel.body.result
-        if isinstance(r, TileReturns)
+        if isinstance(r, kernels.TileReturns)
     )
     whole = (*above, replace(last, pattern=pattern, exp=threads))
     return replace(kernel, body=KernelBody(whole, results))
 
 
 def _dimensions(
-    tile: TileReturns, blocks: tuple[Size, ...], registers: tuple[Size, ...]
+    tile: kernels.TileReturns, blocks: tuple[Size, ...], registers: tuple[Size, ...]
 ) -> tuple[tuple[Size, Size, Size], ...]:
     """Total, block and register size of each dimension."""
     sizes = iter(zip(blocks, registers, strict=True))

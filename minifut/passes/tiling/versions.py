@@ -30,19 +30,9 @@ steps by 1.1 and of a single one by 1.7 times.
 from __future__ import annotations
 
 from minifut.analysis.residency.accumulators import accumulator_chains
+from minifut.ir import kernels
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, SizeExp, Stm
-from minifut.ir.kernels import (
-    LOCAL_MEMORY,
-    NEVER,
-    AtLeast,
-    CollectiveCopy,
-    GetParameter,
-    Parameter,
-    RegTileReturns,
-    SegMap,
-    TileReturns,
-)
 from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
 from minifut.ir.search import nodes_of
@@ -99,8 +89,8 @@ class Split:
 
 def divide(body: Body, work: Size, shares: bool, rank: int) -> Tiled:
     """A derived version from its statements."""
-    parameters = [s for s in body.statements if isinstance(s.exp, GetParameter)]
-    rest = [s for s in body.statements if not isinstance(s.exp, GetParameter)]
+    parameters = [s for s in body.statements if isinstance(s.exp, kernels.GetParameter)]
+    rest = [s for s in body.statements if not isinstance(s.exp, kernels.GetParameter)]
     return Tiled(tuple(parameters), Body(tuple(rest), body.result), work, shares, rank)
 
 
@@ -120,24 +110,26 @@ def guards_of(
     """The tests for a tiled version, and for the split one beside it."""
     build = Builder(names, scope)
     build.extend(tiled.parameters)
-    work = (CPU_WORK if tiled.rank > 1 else NEVER, GPU_WORK)
+    work = (CPU_WORK if tiled.rank > 1 else kernels.NEVER, GPU_WORK)
     if not tiled.shares:
-        work = (NEVER, NEVER)
+        work = (kernels.NEVER, kernels.NEVER)
     threshold = _threshold(f"{nest}.tiled", work, GUARDS)
-    enough: Atom = build.let(AtLeast(tiled.work, threshold), "tiled")
+    enough: Atom = build.let(kernels.AtLeast(tiled.work, threshold), "tiled")
     long: Atom | None = None
     if split is not None:
         threshold = _threshold(f"{nest}.split", (CPU_SPLIT, GPU_SPLIT), SPLIT_GUARDS)
         groups = _groups(tiled)
         each = split.common // maximum(ONE, groups)
-        long = build.let(AtLeast(each, threshold), "split")
-        threshold = _threshold(f"{nest}.narrow", (CPU_NARROW, NEVER), NARROW_GUARDS)
-        gains = build.let(AtLeast(_gaining(split), threshold), "narrow")
+        long = build.let(kernels.AtLeast(each, threshold), "split")
+        threshold = _threshold(
+            f"{nest}.narrow", (CPU_NARROW, kernels.NEVER), NARROW_GUARDS
+        )
+        gains = build.let(kernels.AtLeast(_gaining(split), threshold), "narrow")
         many = build.op("le", i64(MANY), build.size_atom(groups), base="many")
         busy = build.op("or", long, many, base="busy")
         narrow = build.op("and", gains, busy, base="narrow")
         enough = build.op("or", enough, narrow, base="enough")
-    limit = build.let(GetParameter(LOCAL_MEMORY), "limit")
+    limit = build.let(kernels.GetParameter(kernels.LOCAL_MEMORY), "limit")
     needs = build.let(SizeExp(local_bytes(tiled.body)), "bytes")
     fits = build.op("le", needs, limit, base="fits")
     both = build.op("and", enough, fits, base="both")
@@ -147,7 +139,7 @@ def guards_of(
 def _groups(tiled: Tiled) -> Size:
     """How many groups there are without splitting."""
     for node in walk(tiled.body):
-        if isinstance(node, SegMap):
+        if isinstance(node, kernels.SegMap):
             return product(node.space.sizes)
     return ONE
 
@@ -164,23 +156,23 @@ def share_parameters(body: Body, known: tuple[Stm, ...]) -> Body:
     there = {
         s.exp.parameter.name: s.pattern[0].name
         for s in known
-        if isinstance(s.exp, GetParameter)
+        if isinstance(s.exp, kernels.GetParameter)
     }
     kept: list[Stm] = []
     same: dict[Name, Atom] = {}
     for statement in body.statements:
         exp = statement.exp
-        if isinstance(exp, GetParameter) and exp.parameter.name in there:
+        if isinstance(exp, kernels.GetParameter) and exp.parameter.name in there:
             same[statement.pattern[0].name] = there[exp.parameter.name]
         else:
             kept.append(statement)
     return substitute(Body(tuple(kept), body.result), same)
 
 
-def _threshold(name: str, defaults: tuple[int, int], guards: str) -> Parameter:
+def _threshold(name: str, defaults: tuple[int, int], guards: str) -> kernels.Parameter:
     cpu, gpu = defaults
-    return Parameter(
-        name, "threshold", (("cpu", cpu), ("gpu", gpu)), (0, NEVER), guards
+    return kernels.Parameter(
+        name, "threshold", (("cpu", cpu), ("gpu", gpu)), (0, kernels.NEVER), guards
     )
 
 
@@ -189,23 +181,23 @@ def local_bytes(body: Body) -> Size:
     rows, and arrays over its threads that outlive a loop and have no other place."""
     groups = [
         _bytes_of_group(node)
-        for node in nodes_of(SegMap, body)
+        for node in nodes_of(kernels.SegMap, body)
         if node.level.kind == "group"
     ]
     return maximum(*groups) if groups else ZERO
 
 
-def _bytes_of_group(group: SegMap) -> Size:
+def _bytes_of_group(group: kernels.SegMap) -> Size:
     elsewhere = {
         r.tile
         for r in group.body.result
-        if isinstance(r, (TileReturns, RegTileReturns))
+        if isinstance(r, (kernels.TileReturns, kernels.RegTileReturns))
     }
     for each in accumulator_chains(group.body):
         elsewhere |= each.names
     total = ZERO
     for node in walk(group.body):
-        if isinstance(node, Stm) and isinstance(node.exp, CollectiveCopy):
+        if isinstance(node, Stm) and isinstance(node.exp, kernels.CollectiveCopy):
             type_ = node.pattern[0].type
             assert isinstance(type_, ArrayType)
             rows = product(type_.shape[:-1])

@@ -28,7 +28,13 @@ from minifut.frontend.check.inference.type_expressions import (
     infer_type,
 )
 from minifut.frontend.check.inference.updates import unify_update
-from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.messages import (
+    Mismatch,
+    error,
+    quote,
+    refuse_again,
+    source_text,
+)
 from minifut.frontend.check.mismatches import FUNCTION_BODY, LOOP_BODY, type_mismatch
 from minifut.frontend.types import I64, Arrow, Scheme, Type
 from minifut.names import Name
@@ -51,9 +57,7 @@ def bind_parameters(
 
 
 def function_type(
-    parameters: tuple[syntax.Pattern, ...],
-    result: Type,
-    exts: tuple[Name, ...] = (),
+    parameters: tuple[syntax.Pattern, ...], result: Type, exts: tuple[Name, ...] = ()
 ) -> Type:
     """The type of a function with these (checked) parameters."""
     for parameter in reversed(parameters):
@@ -126,10 +130,7 @@ def _let_chain(state: Inference, node: syntax.Exp) -> Type:
 def _let(state: Inference, node: syntax.Let) -> None:
     seen: dict[str, Location] = {}
     for size in node.sizes:
-        before = seen.setdefault(size.name, size.location)
-        if before is not size.location:
-            text = f"Size name also bound at {before.line}:{before.column}."
-            raise error(size.location, text, "duplicate-definition")
+        refuse_again(seen, size.name, size.location, "Size name also bound at")
     refuse_repeated((node.pattern,), node.sizes)
     value = infer(state, node.value)
     for size in node.sizes:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minifut.errors import CompileError, Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Structure, plain
 from minifut.frontend.check.inference.state import (
@@ -21,7 +21,7 @@ from minifut.frontend.check.inference.state import (
     parametric,
 )
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import Mismatch, error, quote
+from minifut.frontend.check.messages import Mismatch, error, quote, refuse_again
 from minifut.frontend.check.mismatches import (
     BRANCHES,
     EXPECTED,
@@ -30,20 +30,9 @@ from minifut.frontend.check.mismatches import (
     from_annotation,
     type_mismatch,
 )
-from minifut.frontend.types import (
-    U8,
-    Array,
-    Arrow,
-    Record,
-    Scalar,
-    SizeAny,
-    SizeConst,
-    Type,
-    record,
-    tuple_type,
-)
+from minifut.frontend.types import Type
 
-ANY = SizeAny()
+ANY = types.SizeAny()
 
 
 def infer(state: Inference, node: syntax.Exp) -> Type:
@@ -59,7 +48,9 @@ def require(
     """The type of an expression that must be one of some scalar types."""
     type_ = infer(state, node)
     wanted: Type = (
-        Scalar(names[0]) if len(names) == 1 else state.one_of(names, node.location)
+        types.Scalar(names[0])
+        if len(names) == 1
+        else state.one_of(names, node.location)
     )
     try:
         state.solver.unify(wanted, type_)
@@ -69,7 +60,7 @@ def require(
             f"Cannot unify type {quote(state.show(type_))} with {purpose}, which must "
             f"be {'of type' if len(names) == 1 else 'one of'} {', '.join(names)}.",
             "type-mismatch",
-            hints.conversion(Scalar(names[-1]), state.finish(type_)),
+            hints.conversion(types.Scalar(names[-1]), state.finish(type_)),
         ) from None
     return type_
 
@@ -77,12 +68,12 @@ def require(
 def array_of(rank: int, element: Type) -> Type:
     """An array of some rank, sizes left open."""
     for _ in range(rank):
-        element = Array(ANY, element)
+        element = types.Array(ANY, element)
     return element
 
 
 def _string(state: Inference, node: syntax.StringLiteral) -> Type:
-    return Array(SizeConst(len(node.value.encode())), U8)
+    return types.Array(types.SizeConst(len(node.value.encode())), types.U8)
 
 
 def _variable(state: Inference, node: syntax.Var) -> Type:
@@ -99,9 +90,9 @@ def project(state: Inference, type_: Type, field: str, location: Location) -> Ty
     """The type of a field."""
     result = state.free(location)
     known = state.finish(type_)
-    if isinstance(known, Record) and field not in dict(known.fields):
+    if isinstance(known, types.Record) and field not in dict(known.fields):
         raise _no_such_field(state, known, field, location)
-    if isinstance(known, Scalar | Array | Arrow):
+    if isinstance(known, types.Scalar | types.Array | types.Arrow):
         raise error(
             location,
             f"Cannot unify record type with field: the type\n  {state.show(known)}\n"
@@ -115,7 +106,7 @@ def project(state: Inference, type_: Type, field: str, location: Location) -> Ty
 
 
 def _no_such_field(
-    state: Inference, type_: Record, field: str, location: Location
+    state: Inference, type_: types.Record, field: str, location: Location
 ) -> CompileError:
     fields = [name for name, _ in type_.fields]
     kind = "tuple" if type_.is_tuple else "record"
@@ -144,23 +135,16 @@ def _record(state: Inference, node: syntax.RecordExp) -> Type:
     fields: dict[str, Type] = {}
     seen: dict[str, Location] = {}
     for field in node.fields:
-        if field.name in fields:
-            before = seen[field.name]
-            raise error(
-                field.location,
-                f"Field {quote(field.name)} previously defined at "
-                f"{before.line}:{before.column}.",
-                "duplicate-definition",
-            )
-        seen[field.name] = field.location
+        what = f"Field {quote(field.name)} previously defined at"
+        refuse_again(seen, field.name, field.location, what)
         fields[field.name] = infer(state, field.value)
-    return record(fields)
+    return types.record(fields)
 
 
 def _array(state: Inference, node: syntax.ArrayExp) -> Type:
-    size = SizeConst(len(node.elements))
+    size = types.SizeConst(len(node.elements))
     if not node.elements:
-        return Array(size, state.free(node.location, ""))
+        return types.Array(size, state.free(node.location, ""))
     element = infer(state, node.elements[0])
     state.unify(node.location, state.free(node.location, ""), element)
     headline = (
@@ -170,7 +154,7 @@ def _array(state: Inference, node: syntax.ArrayExp) -> Type:
         type_ = infer(state, other)
         if type_ is not element:
             state.unify(other.location, element, type_, headline)
-    return Array(size, element)
+    return types.Array(size, element)
 
 
 def _range(state: Inference, node: syntax.RangeExp) -> Type:
@@ -178,7 +162,7 @@ def _range(state: Inference, node: syntax.RangeExp) -> Type:
     for part in (node.second, node.end):
         if part is not None:
             state.unify(part.location, start, infer(state, part))
-    return Array(ANY, start)
+    return types.Array(ANY, start)
 
 
 def infer_indices(state: Inference, indices: tuple[syntax.DimIndex, ...]) -> int:
@@ -296,7 +280,9 @@ RULES: dict[type, Callable[[Inference, Any], Type]] = {
     syntax.Project: lambda s, e: project(s, infer(s, e.record), e.field, e.location),
     syntax.Parens: lambda s, e: infer(s, e.inner),
     syntax.QualParens: _qualified_parens,
-    syntax.TupleExp: lambda s, e: tuple_type(tuple(infer(s, x) for x in e.elements)),
+    syntax.TupleExp: lambda s, e: types.tuple_type(
+        tuple(infer(s, x) for x in e.elements)
+    ),
     syntax.RecordExp: _record,
     syntax.ArrayExp: _array,
     syntax.RangeExp: _range,

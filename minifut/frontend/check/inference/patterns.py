@@ -11,16 +11,9 @@ from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.messages import error, quote, refuse_again, source_text
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    Record,
-    Scheme,
-    Sum,
-    Type,
-    record,
-    tuple_type,
-)
+from minifut.frontend.types import Record, Scheme, Sum, Type, record, tuple_type
 from minifut.names import Name
 
 
@@ -51,14 +44,8 @@ def refuse_repeated(
     }
     for pattern in patterns:
         for node in binders(pattern):
-            before = seen.setdefault(node.name, node.location)
-            if before is not node.location:
-                raise error(
-                    node.location,
-                    f"Name {quote(node.name)} also bound at "
-                    f"{before.line}:{before.column}.",
-                    "duplicate-definition",
-                )
+            what = f"Name {quote(node.name)} also bound at"
+            refuse_again(seen, node.name, node.location, what)
 
 
 def parameter_name(pattern: syntax.Pattern) -> Name | None:

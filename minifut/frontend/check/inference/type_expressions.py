@@ -15,7 +15,7 @@ from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.messages import error, quote, refuse_again, source_text
 from minifut.frontend.check.size_terms import has_binding, size_term
 from minifut.frontend.check.witnesses import witnessed
 from minifut.frontend.types import (
@@ -65,14 +65,8 @@ def _refuse_repeated_names(node: syntax.TypeExp) -> None:
                 node = inner
             case syntax.TypeArrow(location, parameter, _, result):
                 if parameter is not None:
-                    before = seen.setdefault(parameter, location)
-                    if before is not location:
-                        raise error(
-                            location,
-                            f"Name {quote(parameter)} also bound at "
-                            f"{before.line}:{before.column}.",
-                            "duplicate-definition",
-                        )
+                    what = f"Name {quote(parameter)} also bound at"
+                    refuse_again(seen, parameter, location, what)
                 node = result
             case _:
                 return
@@ -343,14 +337,9 @@ def bind_type_parameters(
     seen: dict[tuple[bool, str], Location] = {}
     for parameter in parameters:
         is_size = isinstance(parameter, syntax.SizeParam)
-        before = seen.setdefault((is_size, parameter.name), parameter.location)
-        if before is not parameter.location:
-            raise error(
-                parameter.location,
-                f"Type parameter {quote(parameter.name)} previously defined: also "
-                f"bound at {before.line}:{before.column}.",
-                "duplicate-definition",
-            )
+        what = f"Type parameter {quote(parameter.name)} previously defined: also bound"
+        key = is_size, parameter.name
+        refuse_again(seen, key, parameter.location, f"{what} at")
         name = state.context.names.fresh(parameter.name)
         parameter.name_resolved = name
         if isinstance(parameter, syntax.SizeParam):

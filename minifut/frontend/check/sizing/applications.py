@@ -7,7 +7,7 @@ argument is called in the result is replaced by the argument, if it can be a siz
 from __future__ import annotations
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.applications import callee_name
 from minifut.frontend.check.messages import Mismatch, error, quote, source_text
@@ -23,26 +23,9 @@ from minifut.frontend.check.sizing.scopes import replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
-from minifut.frontend.check.witnesses import (
-    dimensions,
-    free_sizes,
-    produced_and_taken,
-)
+from minifut.frontend.check.witnesses import dimensions, free_sizes, produced_and_taken
 from minifut.frontend.sizes import LONGEST_RESULT, free_in_size, length
-from minifut.frontend.types import (
-    Arrow,
-    Record,
-    Size,
-    SizeMeta,
-    SizeVar,
-    Sum,
-    Type,
-    map_size,
-    map_type,
-    mentioned,
-    parts,
-    substitute,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
@@ -55,7 +38,7 @@ def apply_one(
 ) -> tuple[Type, tuple[Name, ...]]:
     """The type of a function applied to an (already sized) argument, and the unknown
     sizes of the result."""
-    assert isinstance(function, Arrow) and argument.type is not None
+    assert isinstance(function, types.Arrow) and argument.type is not None
     given = argument.type
     usage = Usage("use as function argument", argument.location)
     try:
@@ -75,7 +58,7 @@ def apply_one(
 
 
 def _with_new_exts(
-    state: Sizing, location: Location, callee: str | None, function: Arrow
+    state: Sizing, location: Location, callee: str | None, function: types.Arrow
 ) -> tuple[Type, tuple[Name, ...]]:
     result = state.normal_type(function.result)
     if not function.exts:
@@ -85,8 +68,8 @@ def _with_new_exts(
     for ext, name in zip(function.exts, fresh, strict=True):
         if ext in state.joined:
             state.joined[name] = state.joined[ext]
-    mapping = {e: SizeVar(f) for e, f in zip(function.exts, fresh, strict=True)}
-    return substitute(result, mapping), fresh
+    mapping = {e: types.SizeVar(f) for e, f in zip(function.exts, fresh, strict=True)}
+    return types.substitute(result, mapping), fresh
 
 
 def pending_sizes(state: Sizing) -> tuple[set[int], dict[int, int]]:
@@ -117,19 +100,19 @@ def bind_pending(
     state: Sizing, location: Location, type_: Type
 ) -> tuple[Type, tuple[Name, ...]]:
     """Turn existential metas in a type into unknown sizes."""
-    metas = [a for a in mentioned(type_) if isinstance(a, int)]
+    metas = [a for a in types.mentioned(type_) if isinstance(a, int)]
     if not any(is_pending(state, number) for number in metas):
         return type_, ()
     _, representative = pending_sizes(state)
 
-    def leaf(size_: Size) -> Size:
-        if isinstance(size_, SizeMeta) and size_.id in representative:
-            return SizeMeta(representative[size_.id])
+    def leaf(size_: types.Size) -> types.Size:
+        if isinstance(size_, types.SizeMeta) and size_.id in representative:
+            return types.SizeMeta(representative[size_.id])
         return size_
 
-    type_ = map_type(type_, lambda _: None, lambda s: map_size(s, leaf))
+    type_ = types.map_type(type_, lambda _: None, lambda s: types.map_size(s, leaf))
 
-    def killer(size_: Size) -> object | None:
+    def killer(size_: types.Size) -> object | None:
         for atom in free_in_size(size_):
             if isinstance(atom, int) and is_pending(state, atom):
                 return state.metas[atom]
@@ -139,10 +122,10 @@ def bind_pending(
 
 
 def _bound_inside(type_: Type) -> set[Name]:
-    if not isinstance(type_, Arrow | Record | Sum):
+    if not isinstance(type_, types.Arrow | types.Record | types.Sum):
         return set()
-    here = {name for part in parts(type_) for name in _bound_inside(part)}
-    if isinstance(type_, Arrow):
+    here = {name for part in types.parts(type_) for name in _bound_inside(part)}
+    if isinstance(type_, types.Arrow):
         here.update(type_.exts)
         here |= set() if type_.parameter is None else {type_.parameter}
     return here
@@ -158,7 +141,7 @@ def _refuse_unknown_parameters(
 ) -> None:
     problematic = set(exts)
     argument = node.type
-    if isinstance(argument, (Arrow, Record, Sum)):
+    if isinstance(argument, (types.Arrow, types.Record, types.Sum)):
         problematic |= _bound_inside(state.normal_type(argument))
     if not problematic:
         return
@@ -192,8 +175,10 @@ def _with_argument(
         )
         name = state.unknown(argument.location, source, "n")
         argument.exts = (*argument.exts, name)
-        return substitute(result, {parameter: SizeVar(name)})
-    return state.normal_type(substitute(result, {parameter: as_size(state, argument)}))
+        return types.substitute(result, {parameter: types.SizeVar(name)})
+    return state.normal_type(
+        types.substitute(result, {parameter: as_size(state, argument)})
+    )
 
 
 def _short(
@@ -258,18 +243,18 @@ def _section(state: Sizing, node: syntax.OperatorSection) -> Type:
     if node.right is None:
         return function
     size(state, node.right)
-    assert isinstance(function, Arrow)
+    assert isinstance(function, types.Arrow)
     second = state.normal_type(function.result)
-    if function.exts or not isinstance(second, Arrow):
+    if function.exts or not isinstance(second, types.Arrow):
         raise error(
             node.location,
             f"Operator section with invalid operator of type {state.show(function)}",
             "operator-section",
         )
-    turned = Arrow(
+    turned = types.Arrow(
         second.parameter,
         second.argument,
-        Arrow(function.parameter, function.argument, second.result, second.exts),
+        types.Arrow(function.parameter, function.argument, second.result, second.exts),
     )
     type_, node.exts = apply_one(state, node.location, callee, turned, node.right)
     return type_

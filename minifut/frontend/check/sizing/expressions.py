@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.type_expressions import to_size
 from minifut.frontend.check.messages import Mismatch, quote
@@ -29,20 +29,7 @@ from minifut.frontend.check.sizing.type_expressions import size_type
 from minifut.frontend.check.sizing.unify import unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.witnesses import free_sizes
-from minifut.frontend.types import (
-    I64,
-    Array,
-    Arrow,
-    Record,
-    Size,
-    SizeConst,
-    SizeVar,
-    Sum,
-    Type,
-    map_type,
-    record,
-    tuple_type,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 BINDING_WARNING = "Size expression with binding is replaced by unknown size."
@@ -74,7 +61,7 @@ def expect(
         ) from None
 
 
-def as_size(state: Sizing, node: syntax.Exp) -> Size:
+def as_size(state: Sizing, node: syntax.Exp) -> types.Size:
     """The size that an (already sized) expression denotes."""
     return state.normal(to_size(state.inference, node))
 
@@ -91,17 +78,17 @@ def _variable(state: Sizing, node: syntax.Var) -> Type:
 
 def project(type_: Type, fields: tuple[str, ...]) -> Type:
     for field in fields:
-        assert isinstance(type_, Record)
+        assert isinstance(type_, types.Record)
         type_ = dict(type_.fields)[field]
     return type_
 
 
 def _array(state: Sizing, node: syntax.ArrayExp) -> Type:
     assert node.type is not None
-    count = SizeConst(len(node.elements))
+    count = types.SizeConst(len(node.elements))
     if not node.elements:
-        assert isinstance(node.type, Array)
-        return Array(count, state.inferred(node.type.element, node.location))
+        assert isinstance(node.type, types.Array)
+        return types.Array(count, state.inferred(node.type.element, node.location))
     first = size(state, node.elements[0])
     for other in node.elements[1:]:
         found = size(state, other)
@@ -115,7 +102,7 @@ def _array(state: Sizing, node: syntax.ArrayExp) -> Type:
                 "The elements of an array must have one type and size.",
                 ("First", "Here"),
             )
-    return Array(count, first)
+    return types.Array(count, first)
 
 
 def _range(state: Sizing, node: syntax.RangeExp) -> Type:
@@ -125,15 +112,15 @@ def _range(state: Sizing, node: syntax.RangeExp) -> Type:
         _warn_if_equal(state, node)
     end = size(state, node.end)
     known = None
-    if end == I64:
+    if end == types.I64:
         known = _range_size(state, node)
     if known is not None and not (has_binding(node.end) or has_binding(node.start)):
-        return Array(known, start)
+        return types.Array(known, start)
     if known is not None:
         state.context.warn(node.end.location, BINDING_WARNING)
     name = state.unknown(node.location, "the unknown length of range", "range_dim")
     node.exts = (name,)
-    return Array(SizeVar(name), start)
+    return types.Array(types.SizeVar(name), start)
 
 
 def _warn_if_equal(state: Sizing, node: syntax.RangeExp) -> None:
@@ -153,7 +140,7 @@ def _warn_if_equal(state: Sizing, node: syntax.RangeExp) -> None:
     )
 
 
-def _range_size(state: Sizing, node: syntax.RangeExp) -> Size | None:
+def _range_size(state: Sizing, node: syntax.RangeExp) -> types.Size | None:
     """The size of `a..<b`, `a...b`, `0..1..<n` and `1..2...n`, if it is one of them."""
     start, end = as_size(state, node.start), as_size(state, node.end)
     second = None if node.second is None else as_size(state, node.second)
@@ -163,7 +150,7 @@ def _range_size(state: Sizing, node: syntax.RangeExp) -> Size | None:
     if second is None and node.kind == "..<":
         return arithmetic("-", end, start)
     if second is None and node.kind == "...":
-        return arithmetic("+", arithmetic("-", end, start), SizeConst(1))
+        return arithmetic("+", arithmetic("-", end, start), types.SizeConst(1))
     if node.kind == "..." and is_constant(start, 1) and is_constant(second, 2):
         return end
     return None
@@ -203,7 +190,7 @@ def _constructor(state: Sizing, node: syntax.Constructor) -> Type:
     assert node.type is not None
     type_ = state.inferred(node.type, node.location, "^")
     arguments = [size(state, a) for a in node.arguments]
-    assert isinstance(type_, Sum)
+    assert isinstance(type_, types.Sum)
     payload = dict(type_.constructors)[node.name]
     for wanted, found, argument in zip(payload, arguments, node.arguments, strict=True):
         expect(
@@ -236,7 +223,7 @@ def _coercion(state: Sizing, node: syntax.Coercion) -> Type:
     wanted = plain(wanted)
     found = size(state, node.value)
 
-    def loosen(target: Size) -> Size:
+    def loosen(target: types.Size) -> types.Size:
         if target in anonymous:
             return target
         purpose = (
@@ -244,7 +231,7 @@ def _coercion(state: Sizing, node: syntax.Coercion) -> Type:
         )
         return state.fresh(node.location, purpose, "coerce")
 
-    loose = map_type(wanted, lambda _: None, loosen)
+    loose = types.map_type(wanted, lambda _: None, loosen)
     expect(
         state,
         node.value.location,
@@ -283,18 +270,18 @@ def update_fields(
             ("Existing", "New"),
         )
         return value
-    assert isinstance(whole, Record)
+    assert isinstance(whole, types.Record)
     parts = dict(whole.fields)
     first = fields[0]
     parts[first] = update_fields(
         state, location, fields[1:], value, parts[first], (*seen, first)
     )
-    return record(parts)
+    return types.record(parts)
 
 
 def arrow(argument: Type, result: Type, exts: tuple[Name, ...] = ()) -> Type:
     """A function type without a named parameter."""
-    return Arrow(None, argument, result, exts)
+    return types.Arrow(None, argument, result, exts)
 
 
 RULES: dict[type, Callable[[Sizing, Any], Type]] = {
@@ -305,8 +292,12 @@ RULES: dict[type, Callable[[Sizing, Any], Type]] = {
     syntax.Project: lambda s, e: project(size(s, e.record), (e.field,)),
     syntax.Parens: lambda s, e: size(s, e.inner),
     syntax.QualParens: lambda s, e: size(s, e.inner),
-    syntax.TupleExp: lambda s, e: tuple_type(tuple(size(s, x) for x in e.elements)),
-    syntax.RecordExp: lambda s, e: record({f.name: size(s, f.value) for f in e.fields}),
+    syntax.TupleExp: lambda s, e: types.tuple_type(
+        tuple(size(s, x) for x in e.elements)
+    ),
+    syntax.RecordExp: lambda s, e: types.record(
+        {f.name: size(s, f.value) for f in e.fields}
+    ),
     syntax.ArrayExp: _array,
     syntax.RangeExp: _range,
     syntax.Negate: lambda s, e: size(s, e.operand),

@@ -7,7 +7,7 @@ types they are in. In `Var.instance` an existential size is `SizeAny`.
 from __future__ import annotations
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
 from minifut.frontend.check.sizing.generalise import settle
@@ -15,17 +15,7 @@ from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unknowns import Origin
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size, has_metas
-from minifut.frontend.types import (
-    Scalar,
-    Size,
-    SizeAny,
-    SizeMeta,
-    Type,
-    is_size,
-    map_size,
-    map_type,
-    mentioned,
-)
+from minifut.frontend.types import Type
 
 
 def refuse_ambiguous(state: Sizing) -> None:
@@ -42,7 +32,7 @@ def _most_informative(state: Sizing, number: int, origin: Origin) -> Origin:
         for other in state.metas:
             if other.link is None or other.origin.purpose is None:
                 continue
-            if state.normal(other.link) == SizeMeta(number):
+            if state.normal(other.link) == types.SizeMeta(number):
                 return other.origin
     return origin
 
@@ -87,7 +77,7 @@ class Finisher:
 
     def type(self, type_: Type, location: Location) -> Type:
         """A type without metas."""
-        if isinstance(type_, Scalar):
+        if isinstance(type_, types.Scalar):
             return type_
         known = self._done.get(id(type_))
         if known is not None:
@@ -119,15 +109,15 @@ class Finisher:
                 state.rigid[ext].location = place
         return done
 
-    def _argument(self, term: Type | Size) -> Type | Size:
-        def leaf(size: Size) -> Size:
+    def _argument(self, term: Type | types.Size) -> Type | types.Size:
+        def leaf(size: types.Size) -> types.Size:
             size = self.state.normal(size)
-            return SizeAny() if isinstance(size, SizeMeta) else size
+            return types.SizeAny() if isinstance(size, types.SizeMeta) else size
 
-        if is_size(term):
+        if types.is_size(term):
             term = self.state.normal(term)
-            return map_size(term, leaf) if has_metas(free_in_size(term)) else term
+            return types.map_size(term, leaf) if has_metas(free_in_size(term)) else term
         done = self.state.normal_type(term)
-        if not has_metas(mentioned(done)):
+        if not has_metas(types.mentioned(done)):
             return done
-        return map_type(done, lambda _: None, lambda s: map_size(s, leaf))
+        return types.map_type(done, lambda _: None, lambda s: types.map_size(s, leaf))

@@ -7,7 +7,7 @@ sizes of its result the unknown sizes of the function.
 from __future__ import annotations
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
@@ -33,19 +33,7 @@ from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.node import filled
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    I64,
-    Array,
-    Arrow,
-    Meta,
-    Named,
-    Record,
-    Scalar,
-    Scheme,
-    Sum,
-    Type,
-    is_size,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
@@ -56,7 +44,7 @@ def bind_type_parameters(
     for node in parameters:
         if isinstance(node, syntax.SizeParam):
             assert node.name_resolved is not None
-            state.values[node.name_resolved] = Scheme((), I64)
+            state.values[node.name_resolved] = types.Scheme((), types.I64)
             state.bind_size_like(node.name_resolved, node.location)
 
 
@@ -117,7 +105,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
     assert node.type is not None
     whole = state.inference.finish(node.type)
     for _ in node.parameters:
-        assert isinstance(whole, Arrow)
+        assert isinstance(whole, types.Arrow)
         whole = whole.result
     level = state.level
     state.level += 1
@@ -172,21 +160,21 @@ def _parameter_sizes(type_: Type) -> set[Name | int]:
 
     def on_parameter(term: Type) -> set[Name | int]:
         match term:
-            case Arrow():
+            case types.Arrow():
                 return set()
-            case Record(fields):
+            case types.Record(fields):
                 return {n for _, t in fields for n in on_parameter(t)}
-            case Named(_, arguments):
+            case types.Named(_, arguments):
                 return {
                     n
                     for a in arguments
-                    for n in (free_in_size(a) if is_size(a) else on_parameter(a))
+                    for n in (free_in_size(a) if types.is_size(a) else on_parameter(a))
                 }
-            case Array() | Scalar() | Sum() | Meta():
+            case types.Array() | types.Scalar() | types.Sum() | types.Meta():
                 return free_sizes(term)
 
     found: set[Name | int] = set()
-    while isinstance(type_, Arrow):
+    while isinstance(type_, types.Arrow):
         found |= on_parameter(type_.argument)
         type_ = type_.result
     return found

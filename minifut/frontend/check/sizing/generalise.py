@@ -3,28 +3,15 @@
 from __future__ import annotations
 
 from minifut.errors import Location
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.sizing.scopes import move_exts_inwards, replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
-from minifut.frontend.check.witnesses import (
-    free_sizes,
-    produced_and_taken,
-    witnessed,
-)
+from minifut.frontend.check.witnesses import free_sizes, produced_and_taken, witnessed
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    Arrow,
-    Scheme,
-    Size,
-    SizeMeta,
-    SizeVar,
-    Type,
-    map_type,
-    substitute,
-)
+from minifut.frontend.types import Type
 from minifut.ir.node import mutable
 from minifut.names import Name
 
@@ -54,7 +41,7 @@ def function_type(
         name = parameter_name(parameter)
         if name not in free:
             name = None
-        result = Arrow(name, argument, result, exts)
+        result = types.Arrow(name, argument, result, exts)
         exts = ()
         free |= free_sizes(argument)
     return result
@@ -72,35 +59,32 @@ def normalised(
 
 
 def recursive_scheme(
-    state: Sizing,
-    names: tuple[tuple[Name, str], ...],
-    own: Type,
-    loose: set[int],
-) -> Scheme:
+    state: Sizing, names: tuple[tuple[Name, str], ...], own: Type, loose: set[int]
+) -> types.Scheme:
     """The type of a function inside its own body: sizes are its parameters, types are
     fixed; sizes not yet known are new at each call."""
     fresh = {n: state.context.names.fresh("d") for n in sorted(loose)}
 
-    def on_size(size_: Size) -> Size:
-        if isinstance(size_, SizeMeta) and size_.id in fresh:
-            return SizeVar(fresh[size_.id])
+    def on_size(size_: types.Size) -> types.Size:
+        if isinstance(size_, types.SizeMeta) and size_.id in fresh:
+            return types.SizeVar(fresh[size_.id])
         return size_
 
-    type_ = _renamed_parameters(state, map_type(own, lambda _: None, on_size))
+    type_ = _renamed_parameters(state, types.map_type(own, lambda _: None, on_size))
     sizes = tuple((n, "size") for n, kind in names if kind == "size")
-    return Scheme((*sizes, *((n, "size") for n in fresh.values())), type_)
+    return types.Scheme((*sizes, *((n, "size") for n in fresh.values())), type_)
 
 
 def _renamed_parameters(state: Sizing, type_: Type) -> Type:
     """The same function type, its parameters not confused with those of the body."""
-    if not isinstance(type_, Arrow):
+    if not isinstance(type_, types.Arrow):
         return type_
     name, result = type_.parameter, type_.result
     if name is not None:
         own, name = name, state.context.names.like(name)
-        result = substitute(result, {own: SizeVar(name)})
+        result = types.substitute(result, {own: types.SizeVar(name)})
     result = _renamed_parameters(state, result)
-    return Arrow(name, type_.argument, result, type_.exts)
+    return types.Arrow(name, type_.argument, result, type_.exts)
 
 
 def unknown_to_one_name(state: Sizing, type_: Type, location: Location) -> Type:
@@ -115,8 +99,8 @@ def unknown_to_one_name(state: Sizing, type_: Type, location: Location) -> Type:
         return type_
     found = witnessed(type_)
 
-    def killer(size_: Size) -> object | None:
-        if isinstance(size_, (SizeVar, SizeMeta)):
+    def killer(size_: types.Size) -> object | None:
+        if isinstance(size_, (types.SizeVar, types.SizeMeta)):
             return None
         for name in free_in_size(size_):
             if name not in found and is_unknown(name):
@@ -133,7 +117,7 @@ def settle(state: Sizing, level: int) -> None:
             continue
         if info.kind == "copy":
             if state.metas[info.canonical].kind != "existential":
-                info.kind, info.link = "linked", SizeMeta(info.canonical)
+                info.kind, info.link = "linked", types.SizeMeta(info.canonical)
         elif info.kind == "instantiated":
             info.kind = "flexible"
 
@@ -162,7 +146,7 @@ def generalise(
             base = info.origin.base
             base = "d" if base in _INTERNAL else base
             parameter = state.context.names.fresh(base)
-            info.kind, info.link = "linked", SizeVar(parameter)
+            info.kind, info.link = "linked", types.SizeVar(parameter)
             more.append((parameter, "size"))
     normalised(state, parameters)
     result = state.normal_type(result)
@@ -194,7 +178,7 @@ def _returned_exts(
         if rigid is None or rigid.is_parameter or rigid.level < least:
             continue
         if atom in taken and atom not in produced:
-            note = state.note_on(SizeVar(atom))
+            note = state.note_on(types.SizeVar(atom))
             text = (
                 f"Cannot generalise type of {quote(name)}.\nUnknown size "
                 f"{quote(atom.base)} in parameter of {quote(name)}, which is inferred "

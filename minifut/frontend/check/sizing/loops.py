@@ -12,7 +12,7 @@ of the initial value may stay the same or vary:
 
 from __future__ import annotations
 
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.mismatches import LOOP_BODY, LOOP_START
@@ -25,17 +25,7 @@ from minifut.frontend.check.sizing.unify import same_size
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders
-from minifut.frontend.types import (
-    Array,
-    Scheme,
-    Size,
-    SizeMeta,
-    SizeVar,
-    Type,
-    map_size,
-    map_type,
-    substitute,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
@@ -49,12 +39,12 @@ def _loop(state: Sizing, node: syntax.Loop) -> Type:
             bound = size(state, node.form.bound)
             name = node.form.name_resolved
             assert name is not None
-            state.values[name] = Scheme((), bound)
+            state.values[name] = types.Scheme((), bound)
             state.bind_size_like(name, node.form.location)
             work.enter()
         case syntax.ForIn(_, pattern, array):
             type_ = state.normal_type(size(state, array))
-            assert isinstance(type_, Array)
+            assert isinstance(type_, types.Array)
             size_pattern(state, pattern, type_.element)
             bind_names(state, pattern)
             work.enter()
@@ -77,7 +67,7 @@ class _Loop:
         self.first = len(state.metas)
         """metas from here on are new"""
         self.begin = state.context.names.fresh("loop").tag
-        self.start: dict[int, Size] = {}
+        self.start: dict[int, types.Size] = {}
         self.type = state.freshen(
             initial,
             node.location,
@@ -88,9 +78,9 @@ class _Loop:
         for number, begun in self.start.items():
             info = state.metas[number]
             info.of_parameter, info.start = True, begun
-        self.given: dict[int, Size] = {}
+        self.given: dict[int, types.Size] = {}
         """what the body gives for each size that varies"""
-        self.ends: dict[Name, tuple[Size, Size | None]] = {}
+        self.ends: dict[Name, tuple[types.Size, types.Size | None]] = {}
         """what each size bound by the loop starts as, and what the body gives"""
         self.levels = {n: state.metas[n].level for n in self.start}
 
@@ -108,13 +98,13 @@ class _Loop:
         self._refuse_inner(pattern)
         self._follow_links()
 
-        def loosened(target: Size) -> Size:
+        def loosened(target: types.Size) -> types.Size:
             """A size of the parameter that may yet vary, as one to be found."""
-            if isinstance(target, SizeMeta) and target.id in self.start:
+            if isinstance(target, types.SizeMeta) and target.id in self.start:
                 return state.fresh(node.location, None, "loop")
             return target
 
-        loose = map_type(plain(pattern), _keep, loosened)
+        loose = types.map_type(plain(pattern), _keep, loosened)
         purpose = "matching loop body to loop pattern"
         expect(state, node.body.location, purpose, loose, body, LOOP_BODY)
         variant = self._variant(state.normal_type(self.type), state.normal_type(body))
@@ -128,21 +118,21 @@ class _Loop:
                     "loop-variant-escape",
                 )
         self._close(variant)
-        again = map_type(plain(node.pattern.type), _keep, self._loosened_names)
+        again = types.map_type(plain(node.pattern.type), _keep, self._loosened_names)
         purpose = "matching loop body to pattern"
         expect(state, node.body.location, purpose, again, body, LOOP_BODY)
 
     def _follow_links(self) -> None:
         """Know the sizes of the parameter by the metas that now stand for them."""
-        roots: dict[int, Size] = {}
+        roots: dict[int, types.Size] = {}
         for number, begun in self.start.items():
-            root = self.state.normal(SizeMeta(number))
-            if isinstance(root, SizeMeta):
+            root = self.state.normal(types.SizeMeta(number))
+            if isinstance(root, types.SizeMeta):
                 roots.setdefault(root.id, begun)
         self.start = roots
 
-    def _loosened_names(self, target: Size) -> Size:
-        if isinstance(target, SizeVar) and target.name in self.node.sizes:
+    def _loosened_names(self, target: types.Size) -> types.Size:
+        if isinstance(target, types.SizeVar) and target.name in self.node.sizes:
             made = self.again.get(target.name)
             if made is None:
                 made = self.state.fresh(self.node.location, None, "loop")
@@ -174,7 +164,7 @@ class _Loop:
         stays: set[int] = set()
         state = self.state
 
-        def look(mine: Size, given: Size) -> Size:
+        def look(mine: types.Size, given: types.Size) -> types.Size:
             if same_size(mine, given):
                 return mine
             for atom in free_in_size(mine):
@@ -184,7 +174,7 @@ class _Loop:
                 if same_size(begun, given):
                     stays.add(atom)
                     continue
-                other = given.id if isinstance(given, SizeMeta) else None
+                other = given.id if isinstance(given, types.SizeMeta) else None
                 if other in self.start and same_size(
                     state.normal(self.start[other]), begun
                 ):
@@ -212,11 +202,11 @@ class _Loop:
         for number in variant:
             info = state.metas[number]
             name = state.context.names.fresh("size")
-            info.kind, info.link = "linked", SizeVar(name)
+            info.kind, info.link = "linked", types.SizeVar(name)
             names.append(name)
             self.ends[name] = (self.start[number], self.given.get(number))
         node.sizes = tuple(names)
-        self.again: dict[Name, SizeMeta] = {}
+        self.again: dict[Name, types.SizeMeta] = {}
         for number in self.stays:
             info = state.metas[number]
             if info.kind == "flexible":
@@ -231,7 +221,9 @@ class _Loop:
         assert node.pattern.type is not None and node.initial is not None
         whole = plain(state.normal_type(node.pattern.type))
         self.again = {}
-        wanted = map_type(whole, _keep, lambda s: map_size(s, self._loosened_names))
+        wanted = types.map_type(
+            whole, _keep, lambda s: types.map_size(s, self._loosened_names)
+        )
         expect(
             state,
             node.initial.location,
@@ -244,9 +236,9 @@ class _Loop:
             state.unknown(node.location, "unknown size of value returned", "loop")
             for _ in node.sizes
         )
-        mapping = {n: SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
+        mapping = {n: types.SizeVar(e) for n, e in zip(node.sizes, exts, strict=True)}
         self._join_with_starts(exts)
-        result = substitute(whole, mapping) if mapping else whole
+        result = types.substitute(whole, mapping) if mapping else whole
         free = free_sizes(result)
         node.exts = tuple(e for e in exts if e in free)
         return result
@@ -259,7 +251,7 @@ class _Loop:
             joined[name] = (begun, begun)
         for ext, (name, (begun, given)) in zip(exts, self.ends.items(), strict=True):
             if given is not None and may_be_equal(self.state, begun, given):
-                joined[ext] = (SizeVar(name), given)
+                joined[ext] = (types.SizeVar(name), given)
 
 
 def _keep(_: Type) -> Type | None:

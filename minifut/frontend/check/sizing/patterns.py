@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minifut.frontend import syntax
+from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.check.sizing.expressions import expect
@@ -12,17 +12,7 @@ from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import size_type
 from minifut.frontend.check.witnesses import free_sizes, must_be_explicit
 from minifut.frontend.syntax.traverse import binders, sub_patterns
-from minifut.frontend.types import (
-    I64,
-    Record,
-    Scheme,
-    SizeMeta,
-    Sum,
-    Type,
-    record,
-    substitute,
-    tuple_type,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
@@ -30,7 +20,7 @@ def size_pattern(
     state: Sizing,
     pattern: syntax.Pattern,
     given: Type | None,
-    sizes: Mapping[Name, SizeMeta] | None = None,
+    sizes: Mapping[Name, types.SizeMeta] | None = None,
 ) -> Type:
     """The sized type of a pattern; `sizes` are bound by it, to be found in `given`."""
     type_ = _size(state, pattern, given, sizes or {})
@@ -45,7 +35,7 @@ def _size(
     state: Sizing,
     pattern: syntax.Pattern,
     given: Type | None,
-    sizes: Mapping[Name, SizeMeta],
+    sizes: Mapping[Name, types.SizeMeta],
 ) -> Type:
     assert pattern.type is not None
     match pattern:
@@ -58,17 +48,17 @@ def _size(
         case syntax.TuplePattern(_, elements):
             if given is None:
                 done = (size_pattern(state, e, None, sizes) for e in elements)
-                return tuple_type(tuple(done))
-            assert isinstance(given, Record)
+                return types.tuple_type(tuple(done))
+            assert isinstance(given, types.Record)
             for element, (_, type_) in zip(elements, given.fields, strict=True):
                 size_pattern(state, element, type_, sizes)
             return given
         case syntax.RecordPattern(_, fields):
             if given is None:
-                return record(
+                return types.record(
                     {n: size_pattern(state, p, None, sizes) for n, p in fields}
                 )
-            assert isinstance(given, Record)
+            assert isinstance(given, types.Record)
             parts = dict(given.fields)
             for name, inner in fields:
                 size_pattern(state, inner, parts[name], sizes)
@@ -83,7 +73,7 @@ def _size(
             whole = given
             if whole is None:
                 whole = state.inferred(pattern.type, pattern.location)
-            assert isinstance(whole, Sum)
+            assert isinstance(whole, types.Sum)
             payload = dict(whole.constructors)[name]
             for argument, type_ in zip(arguments, payload, strict=True):
                 size_pattern(state, argument, type_, sizes)
@@ -97,11 +87,11 @@ def _ascribed(
     inner: syntax.Pattern,
     ascription: syntax.TypeExp,
     given: Type | None,
-    sizes: Mapping[Name, SizeMeta],
+    sizes: Mapping[Name, types.SizeMeta],
 ) -> Type:
     wanted, _ = size_type(state, ascription)
     if given is not None:
-        loose = substitute(wanted, sizes) if sizes else wanted
+        loose = types.substitute(wanted, sizes) if sizes else wanted
         expect(
             state,
             pattern.location,
@@ -120,7 +110,7 @@ def bind_names(state: Sizing, pattern: syntax.Pattern) -> list[Name]:
     names = []
     for node in binders(pattern):
         assert node.name_resolved is not None and node.type is not None
-        state.values[node.name_resolved] = Scheme((), plain(node.type))
+        state.values[node.name_resolved] = types.Scheme((), plain(node.type))
         state.bind_size_like(node.name_resolved, node.location)
         names.append(node.name_resolved)
     return names
@@ -128,12 +118,12 @@ def bind_names(state: Sizing, pattern: syntax.Pattern) -> list[Name]:
 
 def bind_let_sizes(
     state: Sizing, sizes: tuple[syntax.SizeParam, ...]
-) -> dict[Name, SizeMeta]:
+) -> dict[Name, types.SizeMeta]:
     """Bring `let [n] ...` sizes into scope, with metas to find them by."""
     metas = {}
     for node in sizes:
         assert node.name_resolved is not None
-        state.values[node.name_resolved] = Scheme((), I64)
+        state.values[node.name_resolved] = types.Scheme((), types.I64)
         state.bind_size_like(node.name_resolved, node.location)
         purpose = "ambiguous size of bound expression"
         metas[node.name_resolved] = state.fresh(node.location, purpose, node.name)

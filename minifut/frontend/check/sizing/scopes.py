@@ -10,28 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from minifut.errors import Location
+from minifut.frontend import types
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import same_size
-from minifut.frontend.check.witnesses import (
-    dimensions,
-    free_sizes,
-    produced_and_taken,
-)
+from minifut.frontend.check.witnesses import dimensions, free_sizes, produced_and_taken
 from minifut.frontend.sizes import free_in_size, map_size_parts, size_parts
-from minifut.frontend.types import (
-    Array,
-    Arrow,
-    Meta,
-    Named,
-    Record,
-    Scalar,
-    Size,
-    SizeVar,
-    Sum,
-    Type,
-    map_parts,
-    mentioned,
-)
+from minifut.frontend.types import Type
 from minifut.names import Name
 
 
@@ -42,10 +26,10 @@ def unscope(
     if not unscoped:
         return type_, ()
     names = set(unscoped)
-    if names.isdisjoint(mentioned(type_)) or not free_sizes(type_) & names:
+    if names.isdisjoint(types.mentioned(type_)) or not free_sizes(type_) & names:
         return type_, ()
 
-    def killer(size: Size) -> Name | None:
+    def killer(size: types.Size) -> Name | None:
         hit = names & free_in_size(size)
         return min(hit, key=lambda n: n.tag) if hit else None
 
@@ -55,7 +39,7 @@ def unscope(
 def replace_sizes(
     state: Sizing,
     location: Location,
-    killer: Callable[[Size], object | None],
+    killer: Callable[[types.Size], object | None],
     type_: Type,
 ) -> tuple[Type, tuple[Name, ...]]:
     """Make each size that has a killer unknown, the same one everywhere where the
@@ -63,7 +47,7 @@ def replace_sizes(
     return _Replacer(state, location, killer).run(type_)
 
 
-def _depth(size: Size) -> int:
+def _depth(size: types.Size) -> int:
     return max((1 + _depth(part) for part in size_parts(size)), default=0)
 
 
@@ -72,7 +56,7 @@ class _Replacer:
         self,
         state: Sizing,
         location: Location,
-        killer: Callable[[Size], object | None],
+        killer: Callable[[types.Size], object | None],
     ) -> None:
         self.state = state
         self.location = location
@@ -85,8 +69,8 @@ class _Replacer:
         return done, tuple(self.made)
 
     def _seen_in(
-        self, type_: Type, mapping: list[tuple[Size, Size]]
-    ) -> list[tuple[Size, Size]]:
+        self, type_: Type, mapping: list[tuple[types.Size, types.Size]]
+    ) -> list[tuple[types.Size, types.Size]]:
         """Decide on the sizes that values of the type determine, small ones first."""
         immediate = [s for s, where, _ in dimensions(type_) if where == "immediate"]
         mapping = list(mapping)
@@ -94,7 +78,9 @@ class _Replacer:
             mapping.append((size, self._size(size, mapping)))
         return mapping
 
-    def _size(self, size: Size, mapping: list[tuple[Size, Size]]) -> Size:
+    def _size(
+        self, size: types.Size, mapping: list[tuple[types.Size, types.Size]]
+    ) -> types.Size:
         size = self._replace(self.state.normal(size), mapping)
         cause = self.killer(size)
         if cause is None:
@@ -105,26 +91,28 @@ class _Replacer:
         )
         fresh = self.state.unknown(self.location, source or "an unknown size")
         self.made.append(fresh)
-        return SizeVar(fresh)
+        return types.SizeVar(fresh)
 
-    def _replace(self, size: Size, mapping: list[tuple[Size, Size]]) -> Size:
+    def _replace(
+        self, size: types.Size, mapping: list[tuple[types.Size, types.Size]]
+    ) -> types.Size:
         for old, new in mapping:
             if same_size(old, size):
                 return new
         return map_size_parts(size, lambda part: self._replace(part, mapping))
 
-    def _type(self, type_: Type, mapping: list[tuple[Size, Size]]) -> Type:
+    def _type(self, type_: Type, mapping: list[tuple[types.Size, types.Size]]) -> Type:
         match type_:
-            case Arrow(parameter, argument, result, exts):
+            case types.Arrow(parameter, argument, result, exts):
                 argument = self._type(argument, mapping)
                 before = len(self.made)
                 inside = self._seen_in(result, mapping)
                 result = self._type(result, inside)
                 more = tuple(self.made[before:])
                 del self.made[before:]
-                return Arrow(parameter, argument, result, (*exts, *more))
+                return types.Arrow(parameter, argument, result, (*exts, *more))
             case _:
-                return map_parts(
+                return types.map_parts(
                     type_,
                     lambda inner: self._type(inner, mapping),
                     lambda size: self._size(size, mapping),
@@ -143,14 +131,14 @@ def move_exts_inwards(
 
     def deeper(term: Type) -> Type:
         match term:
-            case Arrow(parameter, argument, result, own):
+            case types.Arrow(parameter, argument, result, own):
                 inner, result = move_exts_inwards(
                     tuple(dict.fromkeys((*there, *own))), result
                 )
-                return Arrow(parameter, argument, result, inner)
-            case Record() | Sum():
-                return map_parts(term, deeper)
-            case Scalar() | Array() | Named() | Meta():
+                return types.Arrow(parameter, argument, result, inner)
+            case types.Record() | types.Sum():
+                return types.map_parts(term, deeper)
+            case types.Scalar() | types.Array() | types.Named() | types.Meta():
                 return term
 
     return here, (deeper(type_) if there else type_)

@@ -9,8 +9,6 @@ from __future__ import annotations
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom
 from minifut.ir.derivatives import Jvp
-from minifut.ir.soacs import map_
-from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import fit
 from minifut.passes.differentiate.context import Context, without_checks
@@ -31,9 +29,7 @@ def apply_jvp(context: Context, build: Builder, exp: Jvp) -> tuple[Atom, ...]:
         pairs = zip(found[len(body.result) :], build.types(body.result), strict=True)
         return tuple(fit(inner, atom, type_) for atom, type_ in pairs)
 
-    function = build.function([row_type(build.type(s)) for s in seeds], tangents)
-    mapped = build.let_many(map_(exp.shape[0], tuple(seeds), function))
-    return (*body.result, *mapped)
+    return (*body.result, *build.map(seeds, tangents))
 
 
 def _single(

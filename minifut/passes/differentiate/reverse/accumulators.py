@@ -21,11 +21,11 @@ from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Lambda, Param, Stm
 from minifut.ir.node import flagged, replace
-from minifut.ir.soacs import Reduce, Screma, operand_count, redomap
+from minifut.ir.soacs import Screma, operand_count, redomap
 from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
 from minifut.names import Name
-from minifut.passes.differentiate.arithmetic import adder, plus
+from minifut.passes.differentiate.arithmetic import adding, plus
 from minifut.passes.differentiate.context import refuse
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.operators import (
@@ -288,10 +288,7 @@ class _Terms:
             *[atom for atom, _ in others],
         )
         types = inner.types(terms)
-        reduces = tuple(
-            Reduce(adder(build, type_), (constant(0, element_of(type_)),), True)
-            for type_ in types
-        )
+        reduces = tuple(adding(build, type_) for type_ in types)
         made = Lambda(tuple(parameters), inner.finish(*result), inner.types(result))
         totals = build.parameters(types, "terms")
         whole = Screma(
@@ -318,7 +315,6 @@ def _inner_product(build: Builder, a: Atom, b: Atom) -> Atom:
     if not isinstance(type_, ArrayType):
         return build.mul(a, b)
     assert isinstance(a, Name) and isinstance(b, Name)
-    row, element = row_type(type_), element_of(type_)
-    reduce = Reduce(adder(build, element), (constant(0, element),), True)
+    row, reduce = row_type(type_), adding(build, element_of(type_))
     function = build.function((row, row), _inner_product)
     return build.let(redomap(type_.shape[0], (a, b), (reduce,), function), "terms")

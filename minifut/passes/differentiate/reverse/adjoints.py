@@ -17,8 +17,7 @@ from collections.abc import Iterable, Sequence
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, DimSlice, Param
-from minifut.ir.soacs import map_
-from minifut.ir.types import I64, AccType, Type, row_type
+from minifut.ir.types import AccType, Type
 from minifut.names import Name
 from minifut.passes.differentiate.activity import Activity
 from minifut.passes.differentiate.arithmetic import fit, plus
@@ -134,7 +133,4 @@ def accumulate(
     def point(inner: Builder, acc: Name, place: Name, row: Name) -> Name:
         return accumulate(inner, acc, rest, row, (*at, place))
 
-    row = row_type(build.type(adjoint))
-    function = build.function((type_, I64, row), point)
-    given = (accumulator, places, adjoint)
-    return build.let(map_(first.length, given, function), accumulator.base)
+    return build.map((accumulator, places, adjoint), point, (accumulator.base,))[0]

@@ -11,8 +11,6 @@ from __future__ import annotations
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom
 from minifut.ir.derivatives import Vjp
-from minifut.ir.soacs import map_
-from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.differentiate.context import Context
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep, run_back
@@ -37,5 +35,4 @@ def apply_vjp(context: Context, build: Builder, exp: Vjp) -> tuple[Atom, ...]:
     if not exp.shape:
         return (*body.result, *back(build, *exp.seeds))
     seeds = tuple(seed for seed in exp.seeds if isinstance(seed, Name))
-    function = build.function([row_type(build.type(s)) for s in seeds], back)
-    return (*body.result, *build.let_many(map_(exp.shape[0], seeds, function)))
+    return (*body.result, *build.map(seeds, back))

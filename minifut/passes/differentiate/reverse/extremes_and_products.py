@@ -113,7 +113,7 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             return choose(inner, inner.op("eq", i, place), adjoint, nothing)
 
         places = build.iota(exp.width)
-        (own,) = build.map((places,), build.function((I64,), only_there))
+        (own,) = build.map((places,), only_there)
         adjoints.add(build, array, own)
 
     return Reversed(tuple(build.statements), back)
@@ -209,7 +209,7 @@ def vjp_reduce_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         def others(inner: Builder, x: Name) -> Name:
             return inner.mul(product_of_others(inner, x, nonzero, zeros), adjoint)
 
-        (own,) = build.map((array,), build.function((type_,), others))
+        (own,) = build.map((array,), others)
         adjoints.add(build, array, own)
 
     return Reversed(tuple(build.statements), back)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minifut.ir import core, soacs
+from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, ForLoop, Lambda, Param, Stm
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
-from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.ir.types import I64, ArrayType, array_of
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.operators import (
     component,
@@ -24,6 +24,7 @@ from minifut.passes.differentiate.reverse.operators import (
     is_identity,
     row_operator,
 )
+from minifut.passes.differentiate.reverse.scatter import before_lambda
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
@@ -90,16 +91,8 @@ def vjp_split_fold(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     if fold is not None and len(components(fold.operator)) == 1:
         return None
     build = sweep.builder(statement)
-    pattern = list(statement.pattern)
-    if is_identity(exp.function):
-        arrays = list(exp.arrays)
-    else:
-        types = exp.function.results
-        mapped = tuple(
-            Param(build.names.fresh("mapped"), array_of(t, (exp.width,))) for t in types
-        )
-        build.bind(mapped, soacs.map_(exp.width, exp.arrays, exp.function))
-        arrays = [parameter.name for parameter in mapped]
+    pattern = statement.pattern
+    arrays = before_lambda(build, exp.width, exp.arrays, exp.function)
     for part in exp.folds:
         count = len(part.neutral)
         own, pattern = pattern[:count], pattern[count:]
@@ -149,26 +142,18 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     build = sweep.builder(statement)
     columns = [_transposed(build, array) for array in exp.arrays]
     neutral = [atom for atom in fold.neutral if isinstance(atom, Name)]
-    outer = build.shape(columns[0])[0]
-    row_types = [build.type(name) for name in (*columns, *neutral)]
 
     def fold_column(own: Builder, *names: Name) -> Sequence[Name]:
         given = names[: len(columns)]
         few = like(fold, own.copy(inner), names[len(columns) :])
         return own.let_many(fold_exp(own, exp.width, given, few))
 
-    function = build.function([_row(t) for t in row_types], fold_column)
-    results = build.let_many(soacs.map_(outer, (*columns, *neutral), function))
+    results = build.map((*columns, *neutral), fold_column)
     for parameter, result in zip(statement.pattern, results, strict=True):
         if isinstance(fold, Scan):
             result = _transposed(build, result)
         build.bind((parameter,), core.Copy(result))
     return tuple(build.statements)
-
-
-def _row(type_: Type) -> Type:
-    assert isinstance(type_, ArrayType)
-    return array_of(type_.element, type_.shape[1:])
 
 
 def _transposed(build: Builder, array: Name) -> Name:

@@ -13,7 +13,7 @@ from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Stm
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Hist, HistOp, map_
+from minifut.ir.soacs import Hist, HistOp
 from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.folds import takes
@@ -140,9 +140,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         arrays = (*bins, *names[count : 2 * count])
         return own.let_many(hist_of(own, exp.width, arrays, few))
 
-    function = build.function([row_type(build.type(a)) for a in given], column)
-    outer = build.shape(columns[0])[0]
-    made = build.let_many(map_(outer, given, function))
+    made = build.map(given, column)
     for parameter, array in zip(statement.pattern, made, strict=True):
         dimensions = len(build.shape(array))
         order = (*range(1, rank + 1), 0, *range(rank + 1, dimensions))

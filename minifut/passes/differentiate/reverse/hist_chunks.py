@@ -19,17 +19,17 @@ from collections.abc import Callable
 
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import Atom, ForLoop, Stm
+from minifut.ir.core import Atom, Stm
+from minifut.ir.node import replace
 from minifut.ir.sizes import ONE, ZERO, Size, as_size, ceil_div, maximum, product
-from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, row_type, shape_of
+from minifut.ir.soacs import Hist, HistOp
+from minifut.ir.types import shape_of
 from minifut.names import Name
-from minifut.passes.differentiate.reverse.operators import (
-    identity,
-)
+from minifut.passes.differentiate.reverse.hist import hist_of
+from minifut.passes.differentiate.reverse.operators import identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite
-from minifut.passes.sequential_parts import in_bounds
+from minifut.passes.sequentialise import loop_over_hist
 from minifut.rewrite.rule import rule
 
 MOST = 256
@@ -76,12 +76,12 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           let x_3: [4]f64 = loop (hist_1: [4]f64 = replicated_3) for i: i64 < length do
               {
             let x_4: i64 = x_1[i]
+            let x_5: f64 = x_2[i]
             let le: bool = le_i64(0i64, x_4)
             let lt: bool = lt_i64(x_4, 4i64)
             let and: bool = and_bool(le, lt)
             let hist_2: [4]f64 = if and then {
               let hist_3: f64 = hist_1[x_4]
-              let x_5: f64 = x_2[i]
               let xs_3: f64 = hist_3
               let xs_4: f64 = x_5
               let a: f64 = exp_f64(xs_3)
@@ -125,14 +125,18 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
 
     def chunk(inner: Builder, *rows: Name) -> tuple[Name, ...]:
         start = tuple(inner.replicate(operator.shape, x) for x in operator.neutral)
-        return inner.let_many(_loop(inner, Size.of(length), rows, operator, start))
+        one = hist_of(
+            inner, Size.of(length), rows, replace(operator, destinations=start)
+        )
+        made = inner.parameters(inner.types(start), "hist")
+        loop_over_hist(inner, Stm(made, one), one)
+        return tuple(parameter.name for parameter in made)
 
-    function = build.function([row_type(build.type(a)) for a in given], chunk)
-    partial = build.let_many(map_(Size.of(chunks), tuple(given), function))
+    partial = build.map(given, chunk)
     arrays = (*operator.destinations, *[_bins_first(build, a, rank) for a in partial])
     whole = _combined(Size.of(chunks), operator)
-    for size in reversed(operator.shape):
-        whole = _for_each(size, whole)
+    for _ in operator.shape:
+        whole = _for_each(whole)
     made = whole(build, *arrays)
     for parameter, atom in zip(statement.pattern, made, strict=True):
         build.bind((parameter,), core.Copy(atom))
@@ -162,38 +166,6 @@ def _chunks(
     return build.reshape(filled, [Size.of(chunks), Size.of(length), *row])
 
 
-def _loop(
-    build: Builder,
-    width: Size,
-    arrays: tuple[Name, ...],
-    operator: HistOp,
-    start: tuple[Name, ...],
-) -> core.Loop:
-    """The loop that combines one value at a time, from what is in the bins at the
-    start."""
-    rank = len(operator.shape)
-    bins, values = arrays[:rank], arrays[rank:]
-    carried = build.parameters([build.type(d) for d in start], "hist")
-    names = [parameter.name for parameter in carried]
-    index = build.names.fresh("i")
-    build.scope[index] = I64
-    with build.body() as inner:
-        at: tuple[Atom, ...] = tuple(inner.index(array, index) for array in bins)
-        inside = in_bounds(inner, at, operator.shape)
-        with inner.body() as then, inner.body() as otherwise:
-            old = [then.index(array, *at) for array in names]
-            new = [then.index(array, index) for array in values]
-            made = then.apply(operator.operator, [*old, *new])
-            pairs = zip(names, made, strict=True)
-            changed = then.finish(*[then.update(a, at, x) for a, x in pairs])
-            same = otherwise.finish(*names)
-        results = inner.parameters([p.type for p in carried], "hist")
-        following = inner.bind(results, core.If(inside, changed, same))
-        body = inner.finish(*following)
-    form = ForLoop(index, build.size_atom(width), I64)
-    return core.Loop(carried, start, form, body)
-
-
 def _bins_first(build: Builder, array: Name, rank: int) -> Name:
     """The dimension of the chunks behind those of the bins."""
     rest = range(rank + 1, len(build.shape(array)))
@@ -203,14 +175,9 @@ def _bins_first(build: Builder, array: Name, rank: int) -> Name:
 TupleFunction = Callable[..., tuple[Atom, ...]]
 
 
-def _for_each(size: Size, function: TupleFunction) -> TupleFunction:
+def _for_each(function: TupleFunction) -> TupleFunction:
     """The map of a function."""
-
-    def mapped(build: Builder, *arrays: Name) -> tuple[Atom, ...]:
-        types = [row_type(build.type(array)) for array in arrays]
-        return build.let_many(map_(size, arrays, build.function(types, function)))
-
-    return mapped
+    return lambda build, *arrays: build.map(arrays, function)
 
 
 def _combined(chunks: Size, operator: HistOp) -> TupleFunction:

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from minifut.ir import core
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Stm
-from minifut.ir.soacs import Hist, HistOp, map_
-from minifut.ir.types import I64, ScalarType, element_of, row_type, shape_of
+from minifut.ir.soacs import Hist, HistOp
+from minifut.ir.types import ScalarType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -26,10 +26,9 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
 )
 from minifut.passes.differentiate.reverse.hist import hist_of
 from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
-from minifut.passes.differentiate.reverse.scatter import gather
+from minifut.passes.differentiate.reverse.scatter import gather, where_inside
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
-from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
@@ -45,10 +44,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           bins([4], (replicated), (0.0f64), add_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), add_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)
@@ -73,7 +69,7 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         if isinstance(adjoint, Name):
             adjoints.add(build, destination, adjoint)
             if values in sweep.activity:
-                own = gather(build, adjoint, bins, exp.width)
+                own = gather(build, adjoint, bins)
                 adjoints.add(build, values, own)
 
     return Reversed((statement,), back)
@@ -168,11 +164,9 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             return choose(inner, inner.op("eq", i, place), part, nothing)
 
         if values in sweep.activity:
-            at = gather(build, places, bins, exp.width)
-            part = gather(build, adjoint, bins, exp.width)
-            function = build.function((I64, I64, type_), own)
-            soac = map_(exp.width, (build.iota(exp.width), at, part), function)
-            adjoints.add(build, values, build.let(soac, "own"))
+            at, part = (gather(build, array, bins) for array in (places, adjoint))
+            given = (build.iota(exp.width), at, part)
+            adjoints.add(build, values, build.map(given, own, ("own",))[0])
         if destination in sweep.activity:
 
             def kept(inner: Builder, place: Name, part: Name) -> Name:
@@ -188,14 +182,16 @@ def elementwise(
     build: Builder, make: Callable[..., Atom], arrays: tuple[Name, ...]
 ) -> Name:
     """A function of scalars on each element of arrays of one shape."""
-    types = [row_type(build.type(array)) for array in arrays]
-    if all_scalar(types):
-        function = build.function(types, make)
-    else:
-        function = build.function(
-            types, lambda inner, *rows: elementwise(inner, make, rows)
-        )
-    return build.map(arrays, function)[0]
+    return build.map(arrays, lambda inner, *rows: of_elements(inner, make, rows))[0]
+
+
+def of_elements(
+    build: Builder, make: Callable[..., Atom], values: tuple[Name, ...]
+) -> Atom:
+    """The same, or the function on scalars."""
+    if all_scalar(build.types(values)):
+        return make(build, *values)
+    return elementwise(build, make, values)
 
 
 @rule(paper="SC 2022, section 5.1")
@@ -331,21 +327,15 @@ def add_others(
 
     def of_value(inner: Builder, *given: Name) -> Name:
         *at, x = given
-        type_ = inner.type(x)
-        inside = in_bounds(inner, tuple(at), operator.shape)
-        with inner.body() as then, inner.body() as otherwise:
+
+        def own(then: Builder) -> Atom:
             parts = [then.index(array, *at) for array in of_bins]
-            if isinstance(type_, ScalarType):
-                found = then.finish(others(then, x, *parts))
-            else:
-                found = then.finish(elementwise(then, others, (x, *parts)))
-            nothing = otherwise.finish(otherwise.zero(type_))
-        pattern = inner.parameters((type_,), "own")
-        return inner.bind(pattern, core.If(inside, found, nothing))[0]
+            return of_elements(then, others, (x, *parts))
+
+        return where_inside(inner, at, operator.shape, own, "own")
 
     if values in adjoints.activity:
-        types = [*[I64] * len(bins), row_type(build.type(values))]
-        (own,) = build.map((*bins, factors[0]), build.function(types, of_value))
+        (own,) = build.map((*bins, factors[0]), of_value)
         adjoints.add(build, values, own)
     if destination in adjoints.activity:
         own = elementwise(build, others, (factors[1], *of_bins))

@@ -77,9 +77,7 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
             adjoints.add(build, exp.start, total(build, adjoint))
         if exp.stride in sweep.activity:
             places = build.iota(exp.length, element=exp.element)
-            types = (exp.element, exp.element)
-            function = build.function(types, lambda inner, a, b: inner.mul(a, b))
-            (weighted,) = build.map((adjoint, places), function)
+            (weighted,) = build.map((adjoint, places), Builder.mul)
             adjoints.add(build, exp.stride, total(build, weighted))
 
     return Reversed((statement,), back)

@@ -7,28 +7,16 @@ stripmine  a nest of loops: less is on tapes, and more is run again
 
 from __future__ import annotations
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, i64
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    ForLoop,
-    If,
-    Loop,
-    Param,
-    Stm,
-    WhileLoop,
-)
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.traverse import rename, substitute
 from minifut.ir.types import F64, I64
 from minifut.passes.differentiate.activity import PASSIVE
 from minifut.passes.differentiate.context import without_checks
-from minifut.passes.differentiate.reverse.loop import (
-    pattern_of,
-    varying_parameters,
-)
+from minifut.passes.differentiate.reverse.loop import pattern_of, varying_parameters
 from minifut.passes.differentiate.reverse.overwriting import length_of
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite
@@ -67,16 +55,16 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           return mul_1, add_2, lt_1
         }
     """
-    exp = statement.exp_of(Loop)
-    if not isinstance(exp.form, WhileLoop):
+    exp = statement.exp_of(core.Loop)
+    if not isinstance(exp.form, core.WhileLoop):
         return None
     build = sweep.builder(statement)
-    counting: Loop = sweep.context.copy(without_checks(exp))
+    counting: core.Loop = sweep.context.copy(without_checks(exp))
     (count,) = build.parameters((I64,), "count")
     inner = build.nested()
     inner.extend(counting.body.statements)
     following = inner.add(count.name, i64(1))
-    loop = Loop(
+    loop = core.Loop(
         (*counting.parameters, count),
         (*counting.initial, i64(0)),
         counting.form,
@@ -85,7 +73,7 @@ def vjp_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     pattern = pattern_of(build, loop.parameters)
     build.attributes = (PASSIVE,)
     build.bind(pattern, loop)
-    form = ForLoop(build.names.fresh("i"), pattern[-1].name, I64)
+    form = core.ForLoop(build.names.fresh("i"), pattern[-1].name, I64)
     sweep.context.scope[form.index] = I64
     counted = replace(statement, exp=replace(exp, form=form))
     return (*build.statements, counted)
@@ -118,9 +106,13 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let not: bool = not_bool(continue)
         let () = assert(not, ["the loop has more than 9 rounds"], [])
     """
-    exp = statement.exp_of(Loop)
+    exp = statement.exp_of(core.Loop)
     rounds = _number(statement, "bound")
-    if not isinstance(exp.form, WhileLoop) or not rounds or varying_parameters(exp):
+    if (
+        not isinstance(exp.form, core.WhileLoop)
+        or not rounds
+        or varying_parameters(exp)
+    ):
         return None
     build = sweep.builder(statement)
     build.attributes = ()
@@ -128,10 +120,10 @@ def vjp_bounded_while(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
     condition = exp.form.condition
     inner = build.nested()
     types = [parameter.type for parameter in exp.parameters]
-    branch = If(condition, exp.body, Body((), tuple(names)))
+    branch = core.If(condition, exp.body, Body((), tuple(names)))
     pattern = inner.parameters(types, "following")
     results = inner.bind(pattern, branch)
-    form = ForLoop(build.names.fresh("i"), i64(rounds), I64)
+    form = core.ForLoop(build.names.fresh("i"), i64(rounds), I64)
     sweep.context.scope[form.index] = I64
     loop = replace(exp, form=form, body=inner.finish(*results))
     ended = statement.pattern[names.index(condition)].name
@@ -170,9 +162,9 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           return x_3
         }
     """
-    exp = statement.exp_of(Loop)
+    exp = statement.exp_of(core.Loop)
     depth = _number(statement, "stripmine")
-    if not depth or not isinstance(exp.form, ForLoop):
+    if not depth or not isinstance(exp.form, core.ForLoop):
         return None
     build = sweep.builder(statement)
     build.attributes = ()
@@ -191,7 +183,9 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
             copied = rename(exp.body, build.names, {index: whole})
             innermost.extend(copied.statements)
             body = innermost.finish(*copied.result)
-        few = build.copy(Loop(exp.parameters, (), ForLoop(place, left, I64), body))
+        few = build.copy(
+            core.Loop(exp.parameters, (), core.ForLoop(place, left, I64), body)
+        )
         own = tuple(Param(build.names.like(p.name), p.type) for p in exp.parameters)
         mapping = {p.name: o.name for p, o in zip(exp.parameters, own, strict=True)}
         own = substitute(own, mapping)
@@ -201,7 +195,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         deeper = (f"stripmine({depth - 1})",) if depth > 1 else ()
         inner.append(Stm(results, few, deeper, statement.location))
         outer_body = inner.finish(*[p.name for p in results])
-    nest = Loop(own, exp.initial, ForLoop(at, outer, I64), outer_body)
+    nest = core.Loop(own, exp.initial, core.ForLoop(at, outer, I64), outer_body)
     made = _unmarked(statement, "stripmine", nest)
     return (*build.statements, made)
 
@@ -222,7 +216,7 @@ def _number(statement: Stm, mark: str) -> int:
     return 0
 
 
-def _unmarked(statement: Stm, mark: str, exp: Loop) -> Stm:
+def _unmarked(statement: Stm, mark: str, exp: core.Loop) -> Stm:
     """The statement with this loop, and without the mark."""
     attributes = tuple(a for a in statement.attributes if not a.startswith(mark))
     return Stm(statement.pattern, exp, attributes, statement.location)

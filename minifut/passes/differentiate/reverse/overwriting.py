@@ -27,21 +27,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from minifut.ir import core
 from minifut.ir.builder import Builder, constant, i64
-from minifut.ir.core import (
-    Atom,
-    Body,
-    Constant,
-    Copy,
-    ForLoop,
-    If,
-    Index,
-    Loop,
-    Param,
-    Scratch,
-    Stm,
-    Update,
-)
+from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.traverse import atom_size, bound_names, free_names, substitute
 from minifut.ir.types import BOOL, I64, ArrayType, ScalarType, Type, array_of, shape_of
@@ -64,15 +52,15 @@ class Overwriting:
     that these change, by the number of the parameter, as they are after a round;
     `undo` computes them as they were before it."""
 
-    loop: Loop
+    loop: core.Loop
     old: frozenset[Name]
     after: dict[int, Param]
     undo: tuple[Stm, ...]
 
 
-def overwriting(context: Context, build: Builder, exp: Loop) -> Overwriting:
+def overwriting(context: Context, build: Builder, exp: core.Loop) -> Overwriting:
     """The arrays that every round changes by updates alone."""
-    assert isinstance(exp.form, ForLoop)
+    assert isinstance(exp.form, core.ForLoop)
     updates = _Updates(build, frozenset(bound_names(exp)))
     varying = frozenset(parameter.name for parameter in exp.parameters)
     after: dict[int, Param] = {}
@@ -91,7 +79,7 @@ def overwriting(context: Context, build: Builder, exp: Loop) -> Overwriting:
         inner = build.nested()
         before = chain.undo(inner, after[n].name)
         undone = context.copy(inner.finish(before))
-        undo += [*undone.statements, Stm((parameter,), Copy(undone.result[0]))]
+        undo += [*undone.statements, Stm((parameter,), core.Copy(undone.result[0]))]
     return Overwriting(replace(exp, body=body), frozenset(old), after, tuple(undo))
 
 
@@ -164,37 +152,37 @@ class _Updates:
     ) -> _Link | None:
         """What a statement changes, if it makes a result by updates."""
         match statement.exp:
-            case Update():
+            case core.Update():
                 return self.update(statement, statement.exp, varying)
-            case If():
+            case core.If():
                 return self.branch(statement, statement.exp, number, varying)
-            case Loop(_, _, ForLoop()):
+            case core.Loop(_, _, core.ForLoop()):
                 return self.loop(statement, statement.exp, number, varying)
         return None
 
     def update(
-        self, statement: Stm, exp: Update, varying: frozenset[Name]
+        self, statement: Stm, exp: core.Update, varying: frozenset[Name]
     ) -> _Link | None:
         """What is overwritten is read, and the place is known or kept."""
-        read = Index(exp.array, exp.slice)
+        read = core.Index(exp.array, exp.slice)
         old = self.parameter("old", type_of(read, self.build.scope)[0])
         names = {name for part in exp.slice for name in free_names(part)} & varying
         if not is_regular(self.bound, (old,)):
             return None
         places = {name: self.parameter("place", I64) for name in names}
-        copies = [Stm((p,), Copy(name)) for name, p in places.items()]
+        copies = [Stm((p,), core.Copy(name)) for name, p in places.items()]
         renamed: dict[Name, Atom] = {name: p.name for name, p in places.items()}
         slice_ = substitute(exp.slice, renamed)
 
         def undo(build: Builder, array: Name) -> Name:
-            return build.let(Update(array, slice_, old.name), array.base)
+            return build.let(core.Update(array, slice_, old.name), array.base)
 
         reads = Stm((old,), read, (PASSIVE,), statement.location)
         kept = (old, *places.values())
         return _Link(exp.array, (*copies, reads, statement), kept, undo)
 
     def branch(
-        self, statement: Stm, exp: If, number: int, varying: frozenset[Name]
+        self, statement: Stm, exp: core.If, number: int, varying: frozenset[Name]
     ) -> _Link | None:
         """Both branches give what either overwrites."""
         then = self.chain(exp.then, number, varying)
@@ -206,7 +194,7 @@ class _Updates:
         condition = exp.condition
         if condition in varying:
             flag = self.parameter("taken", BOOL)
-            copies.append(Stm((flag,), Copy(condition)))
+            copies.append(Stm((flag,), core.Copy(condition)))
             kept = (*kept, flag)
             condition = flag.name
         pairs = zip((*then.kept, *other.kept), kept, strict=False)
@@ -218,12 +206,12 @@ class _Updates:
             for chain in (then, other):
                 inner = build.nested()
                 for p in chain.kept:
-                    inner.bind((p,), Copy(own[p.name]))
+                    inner.bind((p,), core.Copy(own[p.name]))
                 bodies.append(inner.finish(chain.undo(inner, array)))
-            return build.let(If(condition, *bodies), array.base, type_)
+            return build.let(core.If(condition, *bodies), array.base, type_)
 
         new = replace(statement, pattern=(*statement.pattern, *given))
-        new = replace(new, exp=If(exp.condition, *sides))
+        new = replace(new, exp=core.If(exp.condition, *sides))
         return _Link(then.start, (new, *copies), kept, undo)
 
     def giving(
@@ -239,11 +227,11 @@ class _Updates:
         return inner.finish(*chain.body.result, *result)
 
     def loop(
-        self, statement: Stm, exp: Loop, number: int, varying: frozenset[Name]
+        self, statement: Stm, exp: core.Loop, number: int, varying: frozenset[Name]
     ) -> _Link | None:
         """What all rounds overwrite is in arrays."""
         form, array = exp.form, exp.parameters[number]
-        assert isinstance(form, ForLoop)
+        assert isinstance(form, core.ForLoop)
         own = varying | {p.name for p in exp.parameters}
         chain = self.chain(exp.body, number, own)
         if chain is None or chain.start != array.name or form.bound in self.bound:
@@ -271,17 +259,19 @@ class _Updates:
             last = round_.sub(count, i64(1))
             back = round_.sub(last, place)
             index = Param(form.index, form.type)
-            round_.bind((index,), Copy(round_.convert(back, form.type)))
+            round_.bind((index,), core.Copy(round_.convert(back, form.type)))
             for p, tape in zip(chain.kept, kept, strict=True):
-                round_.bind((p,), Index(tape.name, (back,)))
+                round_.bind((p,), core.Index(tape.name, (back,)))
             body = round_.finish(chain.undo(round_, parameter.name))
-            undone = Loop((parameter,), (after,), ForLoop(place, count, I64), body)
+            undone = core.Loop(
+                (parameter,), (after,), core.ForLoop(place, count, I64), body
+            )
             return build.let(undone, after.base, array.type)
 
         new = replace(statement, pattern=(*statement.pattern, *given))
         new = replace(
             new,
-            exp=Loop(
+            exp=core.Loop(
                 (*exp.parameters, *tapes),
                 (*exp.initial, *initial),
                 form,
@@ -306,10 +296,10 @@ class _Updates:
         given = self.build.parameters(types, "given")
         copies = self.build.parameters(types, "old")
         pairs = zip(copies, given, strict=True)
-        return given, [Stm((c,), Copy(g.name)) for c, g in pairs], copies
+        return given, [Stm((c,), core.Copy(g.name)) for c, g in pairs], copies
 
 
-def length_of(build: Builder, form: ForLoop) -> Atom:
+def length_of(build: Builder, form: core.ForLoop) -> Atom:
     """The number of rounds, as an i64 that is not negative."""
     if isinstance(form.bound, Constant):
         return i64(max(0, int(form.bound.value)))
@@ -322,7 +312,7 @@ def _anything(build: Builder, parameter: Param) -> Atom:
     if isinstance(type_, ScalarType):
         return constant(0, type_)
     assert isinstance(type_, ArrayType)
-    return build.let(Scratch(type_.element, type_.shape), "scratch")
+    return build.let(core.Scratch(type_.element, type_.shape), "scratch")
 
 
 def _is_small(bound: Atom, kept: Param, array: Param) -> bool:

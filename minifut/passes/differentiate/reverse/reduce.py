@@ -13,7 +13,6 @@ from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm
 from minifut.ir.node import flagged
 from minifut.ir.soacs import Reduce, Screma
-from minifut.ir.types import I64, Type
 from minifut.names import Name
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
@@ -46,9 +45,7 @@ def vjp_reduce_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           reduce commutative(add_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
     after:
-        let reduced: f64 = redomap(n, (xs),
-          reduce commutative(add_f64, (0.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before, then
         let xs_adj: [n]f64 = replicate([n], reduced_seed)
         return reduced, xs_adj
     """
@@ -84,13 +81,7 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           }, (0.0f64)),
           \(x: f64) -> (f64) {x})
     after:
-        let reduced: f64 = redomap(n, (xs),
-          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            let mul: f64 = mul_f64(xs_1, xs_2)
-            return add_f64(add, mul)
-          }, (0.0f64)),
-          \(x: f64) -> (f64) {x})
+        like before, then
         let x_1: [n]f64 = scanomap(n, (xs),
           scan(\(xs_3: f64, xs_4: f64) -> (f64) {
             let add_2: f64 = add_f64(xs_3, xs_4)
@@ -206,9 +197,7 @@ def _from_both_sides(
         pairs = zip(xs, flags, strict=True)
         return [own.or_zero(inner, x) for x, flag in pairs if flag]
 
-    types: list[Type] = [I64, *fold.operator.results]
-    function = build.function(types, element)
-    made = build.let_many(soacs.map_(exp.width, (places, *exp.arrays), function))
+    made = build.map((places, *exp.arrays), element)
     active = flagged(exp.arrays, flags)
     for array, adjoint in zip(active, made, strict=True):
         adjoints.add(build, array, adjoint)

@@ -234,8 +234,7 @@ class _Recurrence:
         if not atoms:
             return entries, {}
         function = Lambda(index, inner.finish(*atoms), inner.types(atoms))
-        places = build.iota(exp.width)
-        made = build.let_many(soacs.map_(exp.width, (places,), function), ["entry"])
+        made = build.map((build.iota(exp.width),), function, ["entry"])
         return entries, dict(zip(entries, made, strict=True))
 
     def elements(self, build: Builder, rs: list[Name]) -> None:
@@ -258,11 +257,8 @@ class _Recurrence:
                 if n in wanted
             ]
 
-        types = [I64, *self.fold.operator.results, *self.types]
-        function = build.function(types, element)
-        places = build.iota(exp.width)
-        soac = soacs.map_(exp.width, (places, *exp.arrays, *rs), function)
-        for n, adjoint in zip(wanted, build.let_many(soac), strict=True):
+        made = build.map((build.iota(exp.width), *exp.arrays, *rs), element)
+        for n, adjoint in zip(wanted, made, strict=True):
             self.adjoints.add(build, exp.arrays[n], adjoint)
 
 

@@ -7,7 +7,7 @@ What was overwritten gets nothing; what was written out of bounds neither.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder
@@ -25,25 +25,36 @@ from minifut.passes.sequential_parts import in_bounds
 from minifut.rewrite.rule import rule
 
 
-def gather(build: Builder, source: Name, indices: Sequence[Name], width: Size) -> Name:
+def gather(build: Builder, source: Name, indices: Sequence[Name]) -> Name:
     """For each element the part of `source` at its indices; 0 out of bounds."""
 
     def element(inner: Builder, *at: Name) -> Name:
         return part_at(inner, source, at)
 
-    function = build.function([I64] * len(indices), element)
-    return build.let(soacs.map_(width, tuple(indices), function), "gathered")
+    return build.map(indices, element, ("gathered",))[0]
 
 
 def part_at(build: Builder, source: Name, at: Sequence[Atom]) -> Name:
     """The part of an array at indices; 0 out of bounds."""
-    inside = in_bounds(build, tuple(at), build.shape(source)[: len(at)])
+    shape = build.shape(source)[: len(at)]
+    return where_inside(build, at, shape, lambda then: then.index(source, *at), "part")
+
+
+def where_inside(
+    build: Builder,
+    at: Sequence[Atom],
+    shape: Sequence[Size],
+    find: Callable[[Builder], Atom],
+    base: str,
+) -> Name:
+    """What is found at indices; 0 out of bounds."""
+    inside = in_bounds(build, tuple(at), tuple(shape))
     with build.body() as then, build.body() as otherwise:
-        part = then.index(source, *at)
+        part = find(then)
         type_ = then.type(part)
         found = then.finish(part)
         nothing = otherwise.finish(otherwise.zero(type_))
-    pattern = build.parameters((type_,), "part")
+    pattern = build.parameters((type_,), base)
     return build.bind(pattern, core.If(inside, found, nothing))[0]
 
 
@@ -108,9 +119,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
             x_1: f64) -> (i64, f64) {x, x_1})
     after:
-        let ys_1: [4]f64 = manifest((0), ys)
-        let scattered: [4]f64 = scatter(n, (is, xs), (ys_1 rank 1 count 1), \(x: i64,
-            x_1: f64) -> (i64, f64) {x, x_1})
+        like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)
@@ -138,7 +147,7 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
         for n, value in enumerate(values):
             if value in sweep.activity:
                 at = indices[n * rank : (n + 1) * rank]
-                adjoints.add(build, value, gather(build, adjoint, at, exp.width))
+                adjoints.add(build, value, gather(build, adjoint, at))
         if destination.array not in sweep.activity:
             return
         nothing = []
