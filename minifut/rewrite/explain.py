@@ -35,6 +35,10 @@ WORDS: dict[type, str] = {
 }
 
 
+SIMPLIFICATIONS = ("minifut.passes.simplify.", "minifut.passes.remove_checks.")
+"""packages of rules of which is said only how often they fired"""
+
+
 def explain(trace: Trace, schedule: str = "cpu") -> str:
     """All steps, pass by pass; defaults are those of a schedule. Names are numbered
     anew, and mean the same everywhere."""
@@ -50,7 +54,8 @@ def explain(trace: Trace, schedule: str = "cpu") -> str:
             simplified.clear()
             stage, place = first.stage, ""
             lines.append(stage)
-        if first.rule.of is not None and not first.rule.paper:
+        module = first.rule.function.__module__
+        if module.startswith(SIMPLIFICATIONS) and not first.rule.paper:
             simplified[first.rule.name] += 1
             continue
         where = headline(first.statement, names)
