@@ -11,10 +11,11 @@ A legal fusion must be profitable: nests must stay perfect, to be flattened.
 A map whose body has a SOAC inside has parallelism inside, unless the program wants that
 written out or done by one thread, which fusion must not bury behind other statements.
 So such a map fuses only if what comes out is again cheap statements and one SOAC, or if
-one of the two was that and its SOAC became part of one of the other's. And a map with
-real work in it does not fuse into a map with parallelism inside: its work would be done
-again for each inner point. A histogram has no versions: each thread does all of its
-body alone, without vectors if that has loops. So of maps with SOACs inside it takes
+one of the two was that and its SOAC became part of one of the other's, or if neither
+was and all are over scalars: rows that are normalised, and normalised again. And a map
+with real work in it does not fuse into a map with parallelism inside: its work would be
+done again for each inner point. A histogram has no versions: each thread does all of
+its body alone, without vectors if that has loops. So of maps with SOACs inside it takes
 only those that the program gives so many elements as can be written out.
 """
 
@@ -156,6 +157,8 @@ def keeps_parallelism(producer: Stm, consumer: Stm, fused: Stm) -> bool:
     whole = soac_of(fused).function
     if is_perfect(whole) or not inside_second:
         return is_perfect(whole)
+    if is_flat(whole) and not is_perfect(first) and not is_perfect(second):
+        return True
     left = soacs_of(whole)
     return (is_perfect(first) and left == soacs_of(second)) or (
         is_perfect(second) and left == soacs_of(first)
@@ -168,6 +171,12 @@ def are_short(function: Lambda) -> bool:
         not isinstance(node, SOAC_EXPRESSIONS) or node.width.as_constant is not None
         for node in walk(function.body)
     )
+
+
+def is_flat(function: Lambda) -> bool:
+    """Whether the SOACs of the body have none inside."""
+    outer = soacs_of(function)
+    return outer == sum(isinstance(n, SOAC_EXPRESSIONS) for n in walk(function.body))
 
 
 def soacs_of(function: Lambda) -> int:

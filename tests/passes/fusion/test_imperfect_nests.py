@@ -28,10 +28,18 @@ FUSING = {
     "sums that run in a thread": """
         map (map (\\x -> #[sequential] i64.sum (map (x *) (iota x)))) xss
         |> map2 (map2 (-)) v""",
-}
-STAYING = {
     "a sum of each row, then a map": """
         map (\\xs -> replicate n (i64.sum (map2 (*) xs (rotate 1 xs)))) xss
+        |> map2 (\\v ys -> let m = i64.sum v in map (m -) ys) v""",
+    "rows that are shifted by extremes, then divided by sums": """
+        map (\\xs -> let m = i64.maximum xs in map (\\x -> m - x) xs) xss
+        |> map (\\xs -> let s = 1 + i64.sum xs in map (/ s) xs)
+        |> map2 (\\v xs -> let p = i64.sum v in map (+ p) xs) v""",
+}
+STAYING = {
+    "sums of products in each row, then a map": """
+        map (\\xs -> let m = i64.sum xs
+                    in map (\\ys -> m + i64.sum (map2 (*) xs ys)) xss) xss
         |> map2 (\\v ys -> let m = i64.sum v in map (m -) ys) v""",
 }
 
