@@ -69,8 +69,7 @@ def pick(work: Work, element: Value, slice_: tuple[Atom | DimSlice, ...]) -> Val
         return element
 
     def change(leaf: Leaf) -> Leaf:
-        assert isinstance(leaf.atom, Name) and isinstance(leaf.type, ArrayType)
-        return work.leaf(core.Index(leaf.atom, slice_), leaf.atom.base)
+        return work.leaf(core.Index(leaf.name, slice_), leaf.name.base)
 
     return values.map_leaves(element, change)
 
@@ -284,9 +283,8 @@ def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
             work.known.literals[made.name] = flat
         return made
     whole = work.leaf(core.ArrayLiteral(flat, type_.element), "literal")
-    assert isinstance(whole.atom, Name)
     shape = (Size.constant(len(rows)), *type_.shape)
-    made = work.leaf(core.Reshape(shape, whole.atom), "literal")
+    made = work.leaf(core.Reshape(shape, whole.name), "literal")
     work.known.literals[made.name] = flat
     return made
 

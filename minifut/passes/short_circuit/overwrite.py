@@ -112,9 +112,8 @@ def _written_over(
 ) -> Outcome:
     """The loop as it would be if its result of that position were to update the whole
     array, behind copies of the rows that all iterations read."""
-    assert isinstance(statement.exp, Loop)
     build = Builder(context.names, context.scope, statement.location)
-    loop = _with_rows(build, statement.exp, array, context)
+    loop = _with_rows(build, statement.exp_of(Loop), array, context)
     bound = statement.pattern[position]
     filled = replace(bound, name=context.names.like(bound.name))
     pattern = tuple(filled if p is bound else p for p in statement.pattern)
