@@ -225,8 +225,7 @@ def update(
     new = []
     pairs = zip(values.leaves(array), values.leaves(fitting), strict=True)
     for old, leaf in pairs:
-        assert isinstance(old.atom, Name)
-        new.append(work.leaf(core.Update(old.atom, slice_, leaf.atom), old.atom.base))
+        new.append(work.leaf(core.Update(old.name, slice_, leaf.atom), old.name.base))
     return values.with_leaves(array, iter(new))
 
 

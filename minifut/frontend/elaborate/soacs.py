@@ -268,8 +268,7 @@ def concat(call: Call, left: Value, right: Value) -> Value:
     right = coerce(work, right, [right.size, *own[1:]])
     new = []
     for a, b in zip(values.leaves(left), values.leaves(right), strict=True):
-        assert isinstance(a.atom, Name) and isinstance(b.atom, Name)
-        new.append(work.leaf(core.Concat(0, (a.atom, b.atom), size), "joined"))
+        new.append(work.leaf(core.Concat(0, (a.name, b.name), size), "joined"))
     return ArrayValue(size, values.with_leaves(left.element, iter(new)))
 
 
