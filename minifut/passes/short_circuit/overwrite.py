@@ -78,19 +78,13 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
         }
         return c
     after:
-        let r: [2]f32 = a[0i64]
-        let s: [2]f32 = manifest((0), r)
-        let c: [4][2]f32 = loop (d: [4][2]f32 = a) for i: i64 < 4i64 do {
-          let e: [2]f32 = scratch(f32, [2])
-          let f: [2]f32 = loop (g: [2]f32 = e) for j: i64 < 2i64 do {
-            let x: f32 = d[i, j]
-            let y: f32 = s[j]
-            let z: f32 = sub_f32(x, y)
-            return g with [j] = z
-          }
-          return d with [i] = f
-        }
-        return c
+        like before, with
+        let b: [4][2]f32 = scratch(f32, [4][2])
+        => let r: [2]f32 = a[0i64]
+        => let s: [2]f32 = manifest((0), r)
+        (d: [4][2]f32 = b) => (d: [4][2]f32 = a)
+        a[i, j] => d[i, j]
+        a[0i64, j] => s[j]
     declines: an iteration reads what another one would have written
         like before, with
         a[0i64, j] => a[j, j]
