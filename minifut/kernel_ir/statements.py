@@ -384,8 +384,7 @@ class Kernel:
 
     printed = (
         "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}"
-        "{exchanges_global?}<? comment {comment}><? constants {constants}>"
-        "<? calls {functions}> {body}"
+        "{exchanges_global?}<? constants {constants}><? calls {functions}> {body}"
     )
 
     name: str
@@ -394,7 +393,6 @@ class Kernel:
     group_size: tuple[int, ...] | Name
     can_fail: bool
     fresh: bool
-    comment: str = ""
     constants: tuple[BuildConstant, ...] = ()
     functions: tuple[DeviceFunction, ...] = ()
     exchanges_global: bool = False

@@ -18,7 +18,7 @@ from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.parser import names_after
 from minifut.ir.search import nodes_of
-from minifut.ir.types import ArrayType, ScalarType
+from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
 from minifut.lowering.accumulators.erase import erase_accumulators
@@ -198,7 +198,6 @@ def _constants(
 def _seen(host: HostBuilder, bound: core.Param, value: HostValue) -> HostValue:
     """A constant as functions see it: under its own name."""
     if isinstance(value, Array):
-        assert isinstance(bound.type, ArrayType)
         memory = kc.Memory(bound.name, value.memory.element)
         return whole(memory, host.shape(bound.type))
     return bound.name

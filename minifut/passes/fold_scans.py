@@ -24,7 +24,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
 from minifut.ir.traverse import atom_size, free_names, map_children, walk
-from minifut.ir.types import ArrayType, row_type
+from minifut.ir.types import row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Trace
 
@@ -108,11 +108,10 @@ def _fold(
 
 
 def _is_flat(bound: Param) -> bool:
-    return isinstance(bound.type, ArrayType) and len(bound.type.shape) == 1
+    return len(shape_of(bound.type)) == 1
 
 
 def _element(bound: Param, names: NameSource) -> Param:
-    assert isinstance(bound.type, ArrayType)
     return Param(names.fresh(bound.name.base), row_type(bound.type))
 
 

@@ -25,7 +25,7 @@ from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType, shape_of
+from minifut.ir.types import element_of, shape_of
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Trace
 
@@ -75,7 +75,6 @@ def _with_updates(body: Body, joined: Stm, names: NameSource, scope: Scope) -> B
     producers = _producers(body, exp, starts)
     if not producers:
         return body
-    assert isinstance(bound.type, ArrayType)
     build = Builder(names, scope, joined.location, joined.attributes)
     parts = list(range(len(exp.arrays)))
     here = [part for part in parts if part not in producers]
@@ -95,7 +94,7 @@ def _with_updates(body: Body, joined: Stm, names: NameSource, scope: Scope) -> B
 
     for at, statement in enumerate(body.statements):
         if at == min(producers.values()):
-            scratch = core.Scratch(bound.type.element, bound.type.shape)
+            scratch = core.Scratch(element_of(bound.type), shape_of(bound.type))
             build.bind((Param(whole, bound.type),), scratch)
         if statement is not joined:
             build.append(statement)

@@ -152,8 +152,7 @@ class _Sequentialiser:
     def loop_over_rows(self, build: Builder, statement: Stm) -> None:
         """The loop of a fold of rows, in which the SOACs that make a row fuse with the
         operator's, before they are loops."""
-        assert isinstance(statement.exp, Screma)
-        loop_over_screma(build, statement, statement.exp)
+        loop_over_screma(build, statement, statement.exp_of(Screma))
         made = build.statements.pop()
         loop = made.exp_of(core.Loop)
         body = fuse_in_thread(loop.body, self.names, self.scope)

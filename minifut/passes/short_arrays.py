@@ -20,7 +20,7 @@ from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Stm
 from minifut.ir.scope import array_type
-from minifut.ir.types import ArrayType
+from minifut.ir.types import element_of, shape_of
 from minifut.passes.unroll_nests import MOST, elements_in, use_of_elements
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -63,16 +63,15 @@ def list_elements(statement: Stm, context: StatementContext) -> Outcome:
     if not 0 < elements_in(bound.type) <= MOST:
         return Declined("it has many elements")
     exp = statement.exp
-    assert isinstance(bound.type, ArrayType)
     build = context.builder(statement)
-    sizes = [size.as_constant or 0 for size in bound.type.shape]
+    sizes = [size.as_constant or 0 for size in shape_of(bound.type)]
     cells = [
         _element(build, exp, place, context)
         for place in product(*(range(size) for size in sizes))
     ]
-    made = build.let(core.ArrayLiteral(tuple(cells), bound.type.element), "flat")
+    made = build.let(core.ArrayLiteral(tuple(cells), element_of(bound.type)), "flat")
     if len(sizes) > 1:
-        made = build.let(core.Reshape(bound.type.shape, made))
+        made = build.let(core.Reshape(shape_of(bound.type), made))
     return with_values(statement, tuple(build.statements), (made,))
 
 

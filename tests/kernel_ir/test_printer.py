@@ -28,7 +28,7 @@ SUM = dedent(
       scalar n: i64,
       scalar a: f32,
       local_buffer shared: local f32 count n + 4
-    ) groups (16) can_fail fresh comment "a sum" {
+    ) groups (16) can_fail fresh {
       array parts: private f32 count 4
       let mine: i64 = get_local_id(0i32)
       let total: f32x4 = vector f32x4(0.0f32)

@@ -110,7 +110,6 @@ def acc_write(call: Call) -> Value:
     assert isinstance(accumulator, Leaf) and isinstance(index, Leaf)
     if not isinstance(accumulator.type, AccType):
         return accumulator
-    assert isinstance(accumulator.atom, Name)
     wanted = [
         Leaf(leaf.atom, type_)
         for leaf, type_ in zip(
@@ -120,5 +119,5 @@ def acc_write(call: Call) -> Value:
     sizes = values.array_sizes(build(static_of(given), iter(wanted), work))
     atoms = values.atoms(coerce(work, given, sizes))
     work.build.location = work.place_of(call.location)
-    exp = UpdateAcc(accumulator.atom, (index.atom,), atoms)
-    return work.leaf(exp, accumulator.atom.base)
+    exp = UpdateAcc(accumulator.name, (index.atom,), atoms)
+    return work.leaf(exp, accumulator.name.base)

@@ -69,8 +69,7 @@ def pick(work: Work, element: Value, slice_: tuple[Atom | DimSlice, ...]) -> Val
         return element
 
     def change(leaf: Leaf) -> Leaf:
-        assert isinstance(leaf.atom, Name) and isinstance(leaf.type, ArrayType)
-        return work.leaf(core.Index(leaf.atom, slice_), leaf.atom.base)
+        return work.leaf(core.Index(leaf.name, slice_), leaf.name.base)
 
     return values.map_leaves(element, change)
 
@@ -226,8 +225,7 @@ def update(
     new = []
     pairs = zip(values.leaves(array), values.leaves(fitting), strict=True)
     for old, leaf in pairs:
-        assert isinstance(old.atom, Name)
-        new.append(work.leaf(core.Update(old.atom, slice_, leaf.atom), old.atom.base))
+        new.append(work.leaf(core.Update(old.name, slice_, leaf.atom), old.name.base))
     return values.with_leaves(array, iter(new))
 
 
@@ -284,9 +282,8 @@ def _column(work: Work, column: tuple[Leaf, ...]) -> Leaf:
             work.known.literals[made.name] = flat
         return made
     whole = work.leaf(core.ArrayLiteral(flat, type_.element), "literal")
-    assert isinstance(whole.atom, Name)
     shape = (Size.constant(len(rows)), *type_.shape)
-    made = work.leaf(core.Reshape(shape, whole.atom), "literal")
+    made = work.leaf(core.Reshape(shape, whole.name), "literal")
     work.known.literals[made.name] = flat
     return made
 

@@ -256,8 +256,7 @@ def coerce(work: Work, value: Value, sizes: list[Size]) -> Value:
         if leaf.type == wanted.type:
             new.append(leaf)
             continue
-        assert isinstance(leaf.atom, Name)
         work.build.location = work.place
         shape = shape_of(wanted.type)
-        new.append(Leaf(work.build.reshape(leaf.atom, shape), wanted.type))
+        new.append(Leaf(work.build.reshape(leaf.name, shape), wanted.type))
     return values.with_leaves(target, iter(new))

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.errors import Location
-from minifut.frontend.elaborate.values import Leaf, size_of
+from minifut.frontend.elaborate.values import Leaf, constant, size_of
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import ONE, Extreme, Quotient, Size
-from minifut.ir.types import BOOL, ScalarType
+from minifut.ir.types import BOOL
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ def check_not_zero(work: Work, divisor: Leaf, location: Location) -> None:
         return
     if divisor.size is not None and never_negative(work, divisor.size - ONE):
         return
-    assert isinstance(divisor.type, ScalarType)
-    zero = Leaf(Constant(0, divisor.type), divisor.type)
+    zero = constant(0, divisor.scalar_type)
     check(work, work.op("ne", divisor, zero), ("division by zero",), location)
 
 
@@ -137,10 +136,9 @@ def check_not_negative(
         return
     if number.size is not None and never_negative(work, number.size):
         return
-    assert isinstance(number.type, ScalarType)
-    if number.type.kind == "uint":
+    if number.scalar_type.kind == "uint":
         return
-    zero = Leaf(Constant(0, number.type), number.type)
+    zero = constant(0, number.scalar_type)
     check(work, work.op("ge", number, zero), message, location)
 
 
@@ -149,8 +147,7 @@ def below_conditions(work: Work, index: Leaf, bound: Size) -> list[Leaf]:
     size = size_of(index)
     conditions = []
     if not never_negative(work, size):
-        assert isinstance(index.type, ScalarType)
-        zero = Leaf(Constant(0, index.type), index.type)
+        zero = constant(0, index.scalar_type)
         conditions.append(work.op("le", zero, index))
     if not is_below(work, size, bound):
         conditions.append(work.op("lt", index, work.size_leaf(bound)))

@@ -71,8 +71,7 @@ def apply_named(
     """An operator of the core, with its checks, folded where an i64 is a known size."""
     from minifut.frontend.elaborate.work import track
 
-    type_ = operands[0].type
-    assert isinstance(type_, ScalarType)
+    type_ = operands[0].scalar_type
     if type_.is_integer:
         if name in DIVISIONS:
             checks.check_not_zero(work, operands[1], location)
@@ -116,8 +115,7 @@ def _fold_logic(name: str, operands: tuple[Leaf, ...]) -> Leaf | None:
 
 
 def _logical_shift(work: Work, left: Leaf, right: Leaf) -> Leaf:
-    type_ = left.type
-    assert isinstance(type_, ScalarType)
+    type_ = left.scalar_type
     if type_.kind == "uint":
         return work.op("shr", left, right)
     unsigned = SCALARS["u" + type_.name[1:]]
@@ -136,8 +134,7 @@ def negate_logic(work: Work, leaf: Leaf) -> Leaf:
 
 def negate(work: Work, leaf: Leaf, location: Location) -> Leaf:
     """`-` in front."""
-    type_, atom = leaf.type, leaf.atom
-    assert isinstance(type_, ScalarType)
+    type_, atom = leaf.scalar_type, leaf.atom
     if type_ == BOOL:
         return negate_logic(work, leaf)
     if isinstance(atom, Constant) and (type_.kind == "float" or type_.kind == "int"):
@@ -278,9 +275,8 @@ def _get_bit(c: Call, type_: ScalarType) -> Value:
     bit, x = c.arguments
     assert isinstance(bit, Leaf) and isinstance(x, Leaf)
     bits = _as_bits(c.work, x, type_)
-    assert isinstance(bits.type, ScalarType)
-    shifted = c.work.op("shr", bits, c.work.convert(bit, bits.type))
-    return c.work.convert(c.work.op("and", shifted, constant(1, bits.type)), I32)
+    shifted = c.work.op("shr", bits, c.work.convert(bit, bits.scalar_type))
+    return c.work.convert(c.work.op("and", shifted, constant(1, bits.scalar_type)), I32)
 
 
 def _set_bit(c: Call, type_: ScalarType) -> Value:
@@ -288,8 +284,7 @@ def _set_bit(c: Call, type_: ScalarType) -> Value:
     bit, x, on = c.arguments
     assert isinstance(bit, Leaf) and isinstance(x, Leaf) and isinstance(on, Leaf)
     bits = _as_bits(work, x, type_)
-    kind = bits.type
-    assert isinstance(kind, ScalarType)
+    kind = bits.scalar_type
     place = work.convert(bit, kind)
     hole = work.op("not", work.op("shl", constant(1, kind), place))
     filling = work.op("shl", work.convert(on, kind), place)

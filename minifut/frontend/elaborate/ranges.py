@@ -15,7 +15,7 @@ from minifut.frontend.elaborate.values import ArrayValue, Leaf, Value, constant,
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ScalarType
+from minifut.ir.types import I64
 
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
@@ -29,8 +29,7 @@ def range_(exp: syntax.RangeExp, env: Environment, work: Work) -> Value:
     second = evaluate_leaf(exp.second, env, work) if exp.second is not None else None
     end = evaluate_leaf(exp.end, env, work)
     work.location = exp.location
-    type_ = start.type
-    assert isinstance(type_, ScalarType)
+    type_ = start.scalar_type
     if second is None:
         step = constant(-1 if exp.kind == "..>" else 1, type_)
         if type_.kind == "uint" and exp.kind == "..>":
@@ -75,9 +74,9 @@ def _length(
 def _known(step: Leaf) -> int | None:
     if isinstance(step.atom, Constant):
         number = int(step.atom.value)
-        assert isinstance(step.type, ScalarType)
-        if step.type.kind == "uint" and number >> (step.type.bits - 1):
-            number -= 1 << step.type.bits
+        type_ = step.scalar_type
+        if type_.kind == "uint" and number >> (type_.bits - 1):
+            number -= 1 << type_.bits
         return number
     return None
 
@@ -99,7 +98,6 @@ def _general(
     step: Leaf,
 ) -> Size:
     zero, one = constant(0, I64), constant(1, I64)
-    assert isinstance(step.type, ScalarType)
     width = _signed(work, step)
     distance = _wide(work, end, start)
     sign = work.op("sgn", width)
@@ -126,8 +124,7 @@ def _signed(work: Work, step: Leaf) -> Leaf:
     """The step as i64; that of unsigned numbers may be negative."""
     from minifut.ir.types import SCALARS
 
-    type_ = step.type
-    assert isinstance(type_, ScalarType)
+    type_ = step.scalar_type
     if type_.kind == "uint":
         step = work.convert(step, SCALARS["i" + type_.name[1:]])
     return work.convert(step, I64)

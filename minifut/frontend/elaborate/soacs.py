@@ -15,17 +15,13 @@ from minifut.frontend.elaborate.values import ArrayValue, Call, Leaf, Value, con
 from minifut.ir import core, soacs
 from minifut.ir.core import Atom, Body, Lambda, Param
 from minifut.ir.sizes import Size
-from minifut.ir.types import I64, ArrayType, Type, array_of
+from minifut.ir.types import I64, Type, array_of, shape_of
 from minifut.names import Name
 
 
 def names_of(value: Value) -> list[Name]:
     """The arrays that an array of anything consists of."""
-    found = []
-    for leaf in values.leaves(value):
-        assert isinstance(leaf.atom, Name)
-        found.append(leaf.atom)
-    return found
+    return [leaf.name for leaf in values.leaves(value)]
 
 
 def with_width(call: Call, value: Value, width: Size) -> Value:
@@ -41,11 +37,10 @@ def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
     work = call.work
     parameters = []
     for leaf, row in zip(values.leaves(array), arrays.row_leaves(array), strict=True):
-        assert isinstance(leaf.atom, Name)
-        name = work.names.fresh(leaf.atom.base)
+        name = work.names.like(leaf.name)
         parameters.append(Param(name, row))
-        if leaf.atom in work.known.iotas:
-            work.known.below[name] = work.known.iotas[leaf.atom]
+        if leaf.name in work.known.iotas:
+            work.known.below[name] = work.known.iotas[leaf.name]
     element = arrays.rows_like(array, [p.name for p in parameters])
     return parameters, element
 
@@ -241,9 +236,8 @@ def reshape_outer(
         element = element.element
 
     def change(leaf: Leaf) -> Leaf:
-        assert isinstance(leaf.type, ArrayType) and isinstance(leaf.atom, Name)
-        shape = (*outer, *leaf.type.shape[dropped:])
-        return call.work.leaf(core.Reshape(shape, leaf.atom), leaf.atom.base)
+        shape = (*outer, *shape_of(leaf.type)[dropped:])
+        return call.work.leaf(core.Reshape(shape, leaf.name), leaf.name.base)
 
     result = values.map_leaves(element, change)
     for size in reversed(outer):
@@ -257,9 +251,8 @@ def transpose(call: Call, value: Value) -> Value:
     inner = value.element
 
     def change(leaf: Leaf) -> Leaf:
-        assert isinstance(leaf.type, ArrayType) and isinstance(leaf.atom, Name)
-        order = (1, 0, *range(2, leaf.type.rank))
-        return call.work.leaf(core.Rearrange(order, leaf.atom), leaf.atom.base)
+        order = (1, 0, *range(2, len(shape_of(leaf.type))))
+        return call.work.leaf(core.Rearrange(order, leaf.name), leaf.name.base)
 
     return ArrayValue(
         inner.size, ArrayValue(value.size, values.map_leaves(inner.element, change))
@@ -275,8 +268,7 @@ def concat(call: Call, left: Value, right: Value) -> Value:
     right = coerce(work, right, [right.size, *own[1:]])
     new = []
     for a, b in zip(values.leaves(left), values.leaves(right), strict=True):
-        assert isinstance(a.atom, Name) and isinstance(b.atom, Name)
-        new.append(work.leaf(core.Concat(0, (a.atom, b.atom), size), "joined"))
+        new.append(work.leaf(core.Concat(0, (a.name, b.name), size), "joined"))
     return ArrayValue(size, values.with_leaves(left.element, iter(new)))
 
 

@@ -47,6 +47,12 @@ class Leaf:
         assert isinstance(self.atom, Name)
         return self.atom
 
+    @property
+    def scalar_type(self) -> ScalarType:
+        """Of what is no array."""
+        assert isinstance(self.type, ScalarType)
+        return self.type
+
 
 @dataclass(slots=True, eq=False)
 class RecordValue:

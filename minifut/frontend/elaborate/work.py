@@ -92,9 +92,7 @@ class Work:
 
     def op(self, name: str, *operands: Leaf) -> Leaf:
         """A scalar operator at the type of its first operand."""
-        type_ = operands[0].type
-        assert isinstance(type_, ScalarType)
-        table = operator(name, type_)
+        table = operator(name, operands[0].scalar_type)
         atoms = tuple(leaf.atom for leaf in operands)
         folded = fold_constants(table, atoms)
         if folded is not None:
@@ -104,14 +102,13 @@ class Work:
     def convert(self, leaf: Leaf, target: ScalarType) -> Leaf:
         """A scalar as another type; a signed integer is extended by zeros to a wider
         unsigned one."""
-        source = leaf.type
-        assert isinstance(source, ScalarType)
+        source = leaf.scalar_type
         if source == target:
             return leaf
         widens = source.kind == "int" and source.bits < target.bits
         if widens and target.kind == "uint":
             leaf = self.convert(leaf, SCALARS["u" + source.name[1:]])
-            source = leaf.type
+            source = leaf.scalar_type
         table = convert(source, target)
         folded = fold_constants(table, (leaf.atom,))
         if folded is not None:

@@ -23,11 +23,11 @@ from minifut.names import Name
 
 
 def find_varying(
-    statements: Sequence[kc.Statement], given: Iterable[Name], by_branches: bool = True
+    statements: Sequence[kc.Statement], given: Iterable[Name]
 ) -> frozenset[Name]:
-    """The names of all varying variables; `given` are those from outside. With
-    `by_branches`, what only some points assign varies."""
-    varying = _reached(statements, {*given, kc.Register}, by_branches)
+    """The names of all varying variables, such as those that only some points assign;
+    `given` are those from outside."""
+    varying = _reached(statements, {*given, kc.Register}, by_branches=True)
     return frozenset(name for name in varying if isinstance(name, Name))
 
 

@@ -57,14 +57,11 @@ def partition(
     segments: tuple[Size, ...],
     length: Size,
     smallest: Size,
-    interleaved: int = 1,
     per_core: int = GROUPS_PER_CORE,
 ) -> Partition:
-    """Split segments of `length` into chunks of at least `smallest` elements.
-
-    `interleaved`: the units that a group runs at the same time; `per_core`: groups.
-    """
-    target = host.let_size(host.cores() * (per_core * interleaved), "target")
+    """Split segments of `length` into chunks of at least `smallest` elements, for so
+    many groups per core."""
+    target = host.let_size(host.cores() * per_core, "target")
     rows = host.let_size(product(segments), "segments")
     wanted = ceil_div(target, maximum(ONE, rows))
     most = length // smallest if smallest != ONE else length
@@ -73,8 +70,7 @@ def partition(
     chunk_size = aligned if smallest != ONE else ceil_div(length, chunks)
     chunk_size = host.let_size(chunk_size, "part")
     units = host.let_size(rows * chunks, "units")
-    per_group = ceil_div(ceil_div(units, target), interleaved) * interleaved
-    per_group = host.let_size(maximum(Size.constant(interleaved), per_group), "each")
+    per_group = host.let_size(maximum(ONE, ceil_div(units, target)), "each")
     groups = host.let_size(ceil_div(units, per_group), "groups")
     return Partition(segments, length, chunks, chunk_size, units, groups, per_group)
 

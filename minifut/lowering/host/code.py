@@ -123,8 +123,7 @@ def _update(host: HostBuilder, stm: Stm, exp: core.Update) -> None:
 
 def fresh(host: HostBuilder, bound: Param) -> Array:
     """New memory for an array of the pattern."""
-    assert isinstance(bound.type, ArrayType)
-    return host.allocate_result(bound, bound.type.element, host.shape(bound.type))
+    return host.allocate_result(bound, element_of(bound.type), host.shape(bound.type))
 
 
 def _iota(host: HostBuilder, stm: Stm, exp: core.Iota) -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import CollectiveCopy
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.types import ArrayType, ScalarType
+from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.packing.copy_loops import copy_panels, copy_rows, nonempty
@@ -116,8 +116,7 @@ def _in_place(region: CopyRegion, packing: Unpacked) -> InPlaceArray:
 
 def _memory(k: WorkerBuilder, bound: Param, packing: Panels | Rows) -> Array:
     """Memory of the group for a copy."""
-    assert isinstance(bound.type, ArrayType)
-    shape, element = k.shape(bound.type), bound.type.element
+    shape, element = k.shape(bound.type), element_of(bound.type)
     match packing:
         case Panels(dimension, width, _):
             plain = PanelArray(

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size, product
-from minifut.ir.types import I64, ArrayType, ScalarType, Type
+from minifut.ir.types import I64, ArrayType, ScalarType, Type, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.lowering.index_functions import Array, row_major_strides, whole
@@ -250,9 +250,8 @@ class KernelBuilder(CodeBuilder):
         given = self.destinations.get(bound.name)
         if given is not None:
             return given
-        assert isinstance(bound.type, ArrayType)
         shape = self.shape(bound.type)
-        return self.new_array(bound.type.element, shape, bound.name.base)
+        return self.new_array(element_of(bound.type), shape, bound.name.base)
 
     def copied(self, array: Array, base: str) -> Array:
         """A copy in new memory."""

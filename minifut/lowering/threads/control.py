@@ -18,7 +18,7 @@ from minifut.ir.node import replace
 from minifut.ir.scalars import operator
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType, ScalarType, shape_of
+from minifut.ir.types import ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.hoist_invariants import OPAQUE
 from minifut.lowering.index_functions import Array, row_major_strides
@@ -73,8 +73,7 @@ def _results(
         if outer is not None:
             places.append(k.array(outer))
             continue
-        assert isinstance(bound.type, ArrayType)
-        if any(size.names() & own for size in bound.type.shape):
+        if any(size.names() & own for size in shape_of(bound.type)):
             places.append(relocatable_array(k, bound))
         else:
             places.append(k.fresh(bound))

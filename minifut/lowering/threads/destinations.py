@@ -16,7 +16,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom
 from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import size_names
-from minifut.ir.types import ArrayType, shape_of
+from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.lowering.index_functions import Array
 from minifut.names import Name
 
@@ -79,8 +79,7 @@ def makes_array(statement: core.Stm) -> bool:
 def place_of_parameter(k: KernelBuilder, bound: core.Param) -> Array:
     """Memory for the array that a loop carries: its destination if that is known and
     the array is too large for private memory, else new."""
-    assert isinstance(bound.type, ArrayType)
-    shape, element = k.shape(bound.type), bound.type.element
+    shape, element = k.shape(bound.type), element_of(bound.type)
     given = k.destinations.get(bound.name)
     if given is None or k.is_small(element, product(shape)):
         return k.new_array(element, shape, bound.name.base)

@@ -22,7 +22,7 @@ from minifut.ir import core
 from minifut.ir.core import Stm
 from minifut.ir.node import mutable
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.types import I64, ArrayType, ScalarType
+from minifut.ir.types import I64, ArrayType, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
 from minifut.lowering.threads.arena import Arena, arena_of
@@ -317,8 +317,7 @@ def _bind(
         else:
             k.bind(bound.name, next(places).with_shape(k.shape(bound.type)))
     for bound, offset in offsets:
-        assert isinstance(bound.type, ArrayType)
         shape = k.shape(bound.type)
-        memory = arena_of(k, bound.type.element).memory
+        memory = arena_of(k, element_of(bound.type)).memory
         start, strides = Size.of(offset.name), row_major_strides(shape)
         k.bind(bound.name, Array(memory, shape, start, strides))

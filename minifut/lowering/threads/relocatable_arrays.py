@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param
 from minifut.ir.node import immutable
 from minifut.ir.sizes import product
-from minifut.ir.types import I64, ArrayType, ScalarType
+from minifut.ir.types import I64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.arena import Arena, allocate, arena_of
@@ -39,10 +39,9 @@ class RelocatableArray:
 
 def relocatable_array(k: KernelBuilder, bound: Param) -> RelocatableArray:
     """A relocatable array for a pattern element or a parameter of a loop."""
-    assert isinstance(bound.type, ArrayType)
     if not k.repeatable:
         raise NotInKernel(f"the size of {bound.name.base} changes")
-    memory = arena_of(k, bound.type.element).memory
+    memory = arena_of(k, element_of(bound.type)).memory
     k.use(memory, written=True)
     return RelocatableArray(memory, k.declare(bound.name.base, type_=kc.LONG))
 

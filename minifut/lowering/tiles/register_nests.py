@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import Parameter, Returns, SegMap
 from minifut.ir.sizes import Size
-from minifut.ir.types import ArrayType, ScalarType
+from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise import NotVectorisable
 from minifut.kernel_passes.vectorise.context import LoopContext
@@ -121,6 +121,5 @@ def declare_tile(
 
 def tile_for(k: WorkerBuilder, bound: Param) -> RegisterTile:
     """Registers for an array of the pattern."""
-    assert isinstance(bound.type, ArrayType)
     counts = vector_counts(k, k.shape(bound.type))
-    return declare_tile(k, bound.type.element, counts, bound.name.base)
+    return declare_tile(k, element_of(bound.type), counts, bound.name.base)

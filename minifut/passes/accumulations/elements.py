@@ -45,8 +45,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
         like declines of gather_shifted_updates, with
         (ys), (0i32), add_i32 => (ys)
     """
-    assert isinstance(statement.exp, WithAcc)
-    nest = nest_of(statement.exp)
+    nest = nest_of(statement.exp_of(WithAcc))
     if nest is None or len(nest.levels) != len(nest.item.shape):
         return OTHER_INDICES
     order = [level_of(nest, atom, context) for atom in nest.indices]

@@ -50,8 +50,7 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         (hs), (0i32), add_i32 => (hs)
     """
-    assert isinstance(statement.exp, WithAcc)
-    nest = nest_of(statement.exp)
+    nest = nest_of(statement.exp_of(WithAcc))
     if nest is None or not nest.levels or not _of_rows(nest, context):
         return Declined("its updates are not those of one map, of elements or rows")
     if nest.item.operator is None:

@@ -74,8 +74,7 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
     declines: the indices differ with every level
         like declines of distribute_updates
     """
-    assert isinstance(statement.exp, WithAcc)
-    nest = nest_of(statement.exp)
+    nest = nest_of(statement.exp_of(WithAcc))
     if nest is None or nest.item.operator is None or not nest.levels:
         return Declined("its body is no nest of maps around an update with an operator")
     differs = nest.differs()

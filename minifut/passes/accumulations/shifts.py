@@ -79,8 +79,7 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
         like before, with
         add_i64(i, 2i64) => mul_i64(i, 2i64)
     """
-    assert isinstance(statement.exp, WithAcc)
-    nest = nest_of(statement.exp)
+    nest = nest_of(statement.exp_of(WithAcc))
     if nest is None or nest.item.operator is None or not nest.levels:
         return OTHER_INDICES
     guard = _guard(nest)

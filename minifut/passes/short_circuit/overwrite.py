@@ -78,19 +78,13 @@ def write_over_last_use(statement: Stm, context: PlaceContext) -> Outcome:
         }
         return c
     after:
-        let r: [2]f32 = a[0i64]
-        let s: [2]f32 = manifest((0), r)
-        let c: [4][2]f32 = loop (d: [4][2]f32 = a) for i: i64 < 4i64 do {
-          let e: [2]f32 = scratch(f32, [2])
-          let f: [2]f32 = loop (g: [2]f32 = e) for j: i64 < 2i64 do {
-            let x: f32 = d[i, j]
-            let y: f32 = s[j]
-            let z: f32 = sub_f32(x, y)
-            return g with [j] = z
-          }
-          return d with [i] = f
-        }
-        return c
+        like before, with
+        let b: [4][2]f32 = scratch(f32, [4][2])
+        => let r: [2]f32 = a[0i64]
+        => let s: [2]f32 = manifest((0), r)
+        (d: [4][2]f32 = b) => (d: [4][2]f32 = a)
+        a[i, j] => d[i, j]
+        a[0i64, j] => s[j]
     declines: an iteration reads what another one would have written
         like before, with
         a[0i64, j] => a[j, j]
@@ -112,9 +106,8 @@ def _written_over(
 ) -> Outcome:
     """The loop as it would be if its result of that position were to update the whole
     array, behind copies of the rows that all iterations read."""
-    assert isinstance(statement.exp, Loop)
     build = Builder(context.names, context.scope, statement.location)
-    loop = _with_rows(build, statement.exp, array, context)
+    loop = _with_rows(build, statement.exp_of(Loop), array, context)
     bound = statement.pattern[position]
     filled = replace(bound, name=context.names.like(bound.name))
     pattern = tuple(filled if p is bound else p for p in statement.pattern)

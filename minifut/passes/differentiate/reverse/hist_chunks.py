@@ -46,17 +46,12 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
 
     before:
         given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], -9.0f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
         let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (-9.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
-            let a: f64 = exp_f64(xs_1)
-            let b: f64 = exp_f64(xs_2)
-            let sum: f64 = add_f64(a, b)
-            return log_f64(sum)
-          }),
+          bins([4], (replicated), (0.0f64), hypot_f64),
           \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
     after:
-        let replicated: [4]f64 = replicate([4], -9.0f64)
+        let replicated: [4]f64 = replicate([4], 0.0f64)
         let div: i64 = div_i64(n, 4224i64)
         let min_1: i64 = min_i64(div, 256i64)
         let chunks: i64 = max_i64(1i64, min_1)
@@ -67,12 +62,12 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let is_1: [chunks * length]i64 = concat(0, chunks * length, is, replicated_1)
         let is_2: [chunks][length]i64 = reshape([chunks][length], is_1)
         let replicated_2: [chunks * length - n]f64 = replicate([chunks * length - n],
-            -9.0f64)
+            0.0f64)
         let xs_1: [chunks * length]f64 = concat(0, chunks * length, xs, replicated_2)
         let xs_2: [chunks][length]f64 = reshape([chunks][length], xs_1)
         let x: [chunks][4]f64 = map(chunks, (is_2, xs_2), \(x_1: [length]i64,
             x_2: [length]f64) -> ([4]f64) {
-          let replicated_3: [4]f64 = replicate([4], -9.0f64)
+          let replicated_3: [4]f64 = replicate([4], 0.0f64)
           let x_3: [4]f64 = loop (hist_1: [4]f64 = replicated_3) for i: i64 < length do
               {
             let x_4: i64 = x_1[i]
@@ -84,10 +79,7 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
               let hist_3: f64 = hist_1[x_4]
               let xs_3: f64 = hist_3
               let xs_4: f64 = x_5
-              let a: f64 = exp_f64(xs_3)
-              let b: f64 = exp_f64(xs_4)
-              let sum: f64 = add_f64(a, b)
-              let c: f64 = log_f64(sum)
+              let c: f64 = hypot_f64(xs_3, xs_4)
               return hist_1 with [x_4] = c
             } else {hist_1}
             return hist_2
@@ -98,19 +90,11 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let x_7: [4]f64 = map(4, (replicated, x_6), \(x_8: f64,
             x_9: [chunks]f64) -> (f64) {
           let x_10: f64 = redomap(chunks, (x_9),
-            reduce commutative(\(xs_5: f64, xs_6: f64) -> (f64) {
-              let a_1: f64 = exp_f64(xs_5)
-              let b_1: f64 = exp_f64(xs_6)
-              let sum_1: f64 = add_f64(a_1, b_1)
-              return log_f64(sum_1)
-            }, (-9.0f64)),
+            reduce commutative(hypot_f64, (0.0f64)),
             \(x_11: f64) -> (f64) {x_11})
           let xs_7: f64 = x_8
           let xs_8: f64 = x_10
-          let a_2: f64 = exp_f64(xs_7)
-          let b_2: f64 = exp_f64(xs_8)
-          let sum_2: f64 = add_f64(a_2, b_2)
-          return log_f64(sum_2)
+          return hypot_f64(xs_7, xs_8)
         })
         let histogram: [4]f64 = x_7
     """

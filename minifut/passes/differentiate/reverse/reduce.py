@@ -74,32 +74,20 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
     before:
         given (n: i64, xs: [n]f64)
         let reduced: f64 = redomap(n, (xs),
-          reduce(\(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            let mul: f64 = mul_f64(xs_1, xs_2)
-            return add_f64(add, mul)
-          }, (0.0f64)),
+          reduce(hypot_f64, (0.0f64)),
           \(x: f64) -> (f64) {x})
     after:
         like before, then
         let x_1: [n]f64 = scanomap(n, (xs),
-          scan(\(xs_3: f64, xs_4: f64) -> (f64) {
-            let add_2: f64 = add_f64(xs_3, xs_4)
-            let mul_1: f64 = mul_f64(xs_3, xs_4)
-            return add_f64(add_2, mul_1)
-          }, (0.0f64)),
+          scan(hypot_f64, (0.0f64)),
           \(x_2: f64) -> (f64) {x_2})
         let extent: i64 = size(n - 1)
         let xs_5: [n]f64 = xs[extent :+ n by -1i64]
         let x_3: [n]f64 = scanomap(n, (xs_5),
-          scan(\(xs_6: f64, xs_7: f64) -> (f64) {
-            let add_4: f64 = add_f64(xs_7, xs_6)
-            let mul_2: f64 = mul_f64(xs_7, xs_6)
-            return add_f64(add_4, mul_2)
-          }, (0.0f64)),
+          scan(\(xs_6: f64, xs_7: f64) -> (f64) {hypot_f64(xs_7, xs_6)}, (0.0f64)),
           \(x_4: f64) -> (f64) {x_4})
         let iota_1: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let x_5: [n]f64 = map(n, (iota_1), \(x_6: i64) -> (f64) {
+        let x_5: [n]f64 = map(n, (iota_1, xs), \(x_6: i64, x_9: f64) -> (f64) {
           let eq: bool = eq_i64(x_6, 0i64)
           let before: f64 = if eq then {0.0f64} else {
             let sub: i64 = sub_i64(x_6, 1i64)
@@ -113,10 +101,12 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
             let x_8: f64 = x_3[sub_2]
             return x_8
           }
-          let mul_3: f64 = mul_f64(before, reduced_seed)
-          let add_6: f64 = add_f64(mul_3, reduced_seed)
-          let mul_4: f64 = mul_f64(before_1, add_6)
-          return add_f64(mul_4, add_6)
+          let right: f64 = hypot_f64(x_9, before_1)
+          let whole: f64 = hypot_f64(before, right)
+          let div: f64 = div_f64(right, whole)
+          let mul: f64 = mul_f64(div, reduced_seed)
+          let div_1: f64 = div_f64(x_9, right)
+          return mul_f64(div_1, mul)
         })
         return reduced, x_5
     """
