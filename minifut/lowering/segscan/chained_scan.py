@@ -23,7 +23,7 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import minimum
@@ -50,20 +50,26 @@ ScanRange: TypeAlias = Callable[
 ]
 """scans a range with the accumulators as carry-in, and stores the results; given
 the scanned partial results of all chunks, if they are known before"""
-ScanWith: TypeAlias = Callable[[KernelBuilder, Accumulators, ScannedRange], None]
 
 
-@immutable
-class ScanFirst:
+class ScanFirst(Protocol):
     """Scans a chunk before its carry-in is known."""
 
-    scan: ScanWith
-    aggregate: ScanWith
-    """as the scan has it, with the same rounding"""
-    combine: ScanWith
-    """combines the carry-in with the results of a range"""
-    combines_first: bool
-    """also of the first chunk, which has no carry-in"""
+    combines_first: ClassVar[bool]
+    """the first chunk, too, which has no carry-in"""
+
+    def scan(self, k: KernelBuilder, own: Accumulators, place: ScannedRange) -> None:
+        """Scan a range from neutral elements."""
+
+    def aggregate(
+        self, k: KernelBuilder, own: Accumulators, place: ScannedRange
+    ) -> None:
+        """The same without results, with the same rounding."""
+
+    def combine(
+        self, k: KernelBuilder, before: Accumulators, place: ScannedRange
+    ) -> None:
+        """Combine the carry-in with the results of a range."""
 
 
 @mutable

@@ -22,10 +22,12 @@ Where neighbouring segments are contiguous in memory, lanes are segments
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 from minifut.analysis.cheap_elements import reads_loaded_places
 from minifut.ir.core import Param, Stm
 from minifut.ir.kernels import SegScan
+from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.calls import calls_functions
@@ -183,34 +185,51 @@ def scan_along(
     total = None if before_carry else rows * sizes[-1]
 
     def scan_range(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, *_: object
+        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange, _: object
     ) -> None:
         use = stored(place[0], scanned)
         vector_scan(k, reduction, accumulators, place, use, total)
 
-    def aggregate(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
-    ) -> None:
-        vector_scan(k, without_maps, accumulators, place, None, None)
-
-    def combine(k: KernelBuilder, before: Accumulators, place: ScannedRange) -> None:
-        segment, first, last = place
-        with k.loop("i", last, first, parallel=True) as index:
-            values = Accumulators(k, reduction.operators)
-            k.assign_all(scalar_places(values), scalar_places(before))
-            own = [k.read(array, (*segment, index)) for array in scanned if array]
-            values.combine(own)
-            values.save(scanned, (*segment, index))
-
     if one_pass:
         split = partition_for_caches(host, sizes[:-1], sizes[-1], rows)
-        in_order = ScanFirst(scan_range, aggregate, combine, combines_first=False)
-        scan_first = in_order if before_carry else None
+        scan_first = _BeforeCarry(reduction, scanned) if before_carry else None
         scan_in_chunks(host, without_maps, split, scan_range, scan_first)
         return
     per_core = reduction.groups_per_core
     split = partition(host, sizes[:-1], sizes[-1], ONE, per_core=per_core)
     scan_in_two_passes(host, without_maps, split, rows, scan_range, always=False)
+
+
+@immutable
+class _BeforeCarry:
+    """A scan whose carry-in is combined with its results."""
+
+    combines_first: ClassVar[bool] = False
+    reduction: Reduction
+    scanned: list[Array | None]
+
+    def scan(self, k: KernelBuilder, own: Accumulators, place: ScannedRange) -> None:
+        """Scan a range from neutral elements."""
+        use = stored(place[0], self.scanned)
+        vector_scan(k, self.reduction, own, place, use, None)
+
+    def aggregate(
+        self, k: KernelBuilder, own: Accumulators, place: ScannedRange
+    ) -> None:
+        """The same without results."""
+        vector_scan(k, replace(self.reduction, outs=[]), own, place, None, None)
+
+    def combine(
+        self, k: KernelBuilder, before: Accumulators, place: ScannedRange
+    ) -> None:
+        """Combine the carry-in with the results of a range."""
+        segment, first, last = place
+        with k.loop("i", last, first, parallel=True) as index:
+            at = (*segment, index)
+            values = Accumulators(k, self.reduction.operators)
+            k.assign_all(scalar_places(values), scalar_places(before))
+            values.combine([k.read(array, at) for array in self.scanned if array])
+            values.save(self.scanned, at)
 
 
 def partition_for_caches(

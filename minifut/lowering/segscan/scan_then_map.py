@@ -12,10 +12,12 @@ their own elements are vectors (`vector_scan`).
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import field
+from typing import ClassVar
 
 from minifut.ir.core import Param
 from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns
+from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ScalarType
@@ -28,7 +30,7 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segmap.points import finish_point, outputs_of
 from minifut.lowering.segred.cpu import reduce_range
-from minifut.lowering.segscan.chained_scan import ScanFirst, ScannedRange
+from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.compaction import CollectedStream, Compaction
 from minifut.lowering.segscan.cpu import (
     partition_for_caches,
@@ -50,106 +52,115 @@ def lower(
     chosen = plan if isinstance(plan, StablePartition) else None
     overwrites = chosen is not None and chosen.is_permutation
     outputs = outputs_of(host, pattern, operation, overwrites)
-    scan_range = partial(_scan_range, (reduction, operation, outputs, chosen))
+    whole = _ScannedMap(reduction, operation, outputs, chosen)
     (length,) = host.sizes(operation.space.sizes)
     body, totals = operation.body, {p.name for p in operation.totals}
     kept = tuple(r for r in body.result if not isinstance(r, TotalReturns))
     if totals & free_names(KernelBody(body.statements, kept)):
         split = partition(host, (), length, reduction.smallest)
-        scan_in_two_passes(host, reduction, split, ONE, scan_range)
+        scan_in_two_passes(host, reduction, split, ONE, whole.scan_range)
     else:
         split = partition_for_caches(host, (), length, ONE)
-        first = None
-        if chosen is not None and chosen.most_points is None:
-            whole = (reduction, operation, outputs, chosen)
-            first = _compact_first(whole, split.chunk_size)
-        scan_in_chunks(host, reduction, split, scan_range, first)
+        once = chosen is not None and chosen.most_points is None
+        first = _CompactFirst(whole, split.chunk_size) if once else None
+        scan_in_chunks(host, reduction, split, whole.scan_range, first)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
 
 
-def _scan_range(
-    joined: tuple[Reduction, SegMap, list[Array], StablePartition | None],
-    k: KernelBuilder,
-    accumulators: Accumulators,
-    place: ScannedRange,
-    partials: list[Array],
-) -> None:
-    """Scan a range and run the map at each point; at the end of all, store the totals
-    that are results."""
-    reduction, operation, outputs, plan = joined
-    for bound, array in zip(operation.totals, partials, strict=False):
-        last_chunk = (array.shape[0] - 1,)
-        k.bind(bound.name, k.declare("total", k.read(array, last_chunk)))
+@immutable
+class _ScannedMap:
+    """A map, its scan, where its results go, and the plan if it is a partition."""
 
-    use = _map_use(operation, outputs)
+    reduction: Reduction
+    operation: SegMap
+    outputs: list[Array]
+    plan: StablePartition | None
 
-    def one_by_one() -> None:
-        with k.loop("i", place[2], place[1]) as index:
-            scan_point(k, reduction, accumulators, (place[0], index), use)
-
-    points = k.size_value(operation.space.sizes[0])
-    if plan is not None:
-        compaction = Compaction(k, plan, operation, outputs, accumulators)
-        if plan.most_points is None:
-            compaction.range(place)
-        else:
-            with k.branch(points <= plan.most_points):
-                compaction.range(place)
-            with k.otherwise():
-                one_by_one()
-    elif writes_by_index(operation):
-        one_by_one()
-    else:
-        (length,) = k.host.sizes(operation.space.sizes)
-        vector_scan(k, reduction, accumulators, place, use, length)
-    _store_totals(k, operation, outputs, accumulators, place[2])
-
-
-def _compact_first(
-    joined: tuple[Reduction, SegMap, list[Array], StablePartition], most: Size
-) -> ScanFirst:
-    """Collect the streams of a chunk, and write them when those before are counted."""
-    reduction, operation, outputs, plan = joined
-    collected: list[CollectedStream] = []
-
-    def collect(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    def scan_range(
+        self,
+        k: KernelBuilder,
+        accumulators: Accumulators,
+        place: ScannedRange,
+        partials: list[Array],
     ) -> None:
-        compaction = Compaction(k, plan, operation, outputs, accumulators)
-        collected[:] = compaction.collect(place, most)
+        """Scan a range and run the map at each point; at the end of all, store the
+        totals that are results."""
+        operation, plan = self.operation, self.plan
+        for bound, array in zip(operation.totals, partials, strict=False):
+            last_chunk = (array.shape[0] - 1,)
+            k.bind(bound.name, k.declare("total", k.read(array, last_chunk)))
+
+        use = _map_use(operation, self.outputs)
+
+        def one_by_one() -> None:
+            with k.loop("i", place[2], place[1]) as index:
+                scan_point(k, self.reduction, accumulators, (place[0], index), use)
+
+        points = k.size_value(operation.space.sizes[0])
+        if plan is not None:
+            compaction = self.compaction(k, accumulators)
+            if plan.most_points is None:
+                compaction.range(place)
+            else:
+                with k.branch(points <= plan.most_points):
+                    compaction.range(place)
+                with k.otherwise():
+                    one_by_one()
+        elif writes_by_index(operation):
+            one_by_one()
+        else:
+            (length,) = k.host.sizes(operation.space.sizes)
+            vector_scan(k, self.reduction, accumulators, place, use, length)
+        self.store_totals(k, accumulators, place[2])
+
+    def compaction(self, k: KernelBuilder, accumulators: Accumulators) -> Compaction:
+        """The code of the partition of a range."""
+        assert self.plan is not None
+        return Compaction(k, self.plan, self.operation, self.outputs, accumulators)
+
+    def store_totals(
+        self, k: KernelBuilder, accumulators: Accumulators, last: kc.Expression
+    ) -> None:
+        """Behind the last point of all, store the totals that are results."""
+        operation = self.operation
+        names = [p.name for p in operation.totals]
+        places = dict(zip(names, accumulators.all_places, strict=True))
+        with k.branch(last.equals(k.size_value(operation.space.sizes[0]))):
+            for result, output in zip(operation.body.result, self.outputs, strict=True):
+                if isinstance(result, TotalReturns):
+                    k.write(output, (), places[result.value])
+
+
+@mutable
+class _CompactFirst:
+    """Collects streams of a chunk, and writes them when those before are counted."""
+
+    combines_first: ClassVar[bool] = True
+    whole: _ScannedMap
+    most: Size
+    """points of a chunk"""
+    collected: list[CollectedStream] = field(default_factory=list)
+
+    def scan(self, k: KernelBuilder, own: Accumulators, place: ScannedRange) -> None:
+        """Collect the streams of a range, and count them."""
+        self.collected = self.whole.compaction(k, own).collect(place, self.most)
 
     def aggregate(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+        self, k: KernelBuilder, own: Accumulators, place: ScannedRange
     ) -> None:
+        """Count the streams of a range."""
         segment, first, last = place
-        found = reduce_range(k, reduction, segment, (first, last), long=True)
-        k.assign_all(scalar_places(accumulators), scalar_places(found))
+        ends, reduction = (first, last), self.whole.reduction
+        found = reduce_range(k, reduction, segment, ends, long=True)
+        k.assign_all(scalar_places(own), scalar_places(found))
 
-    def deliver(
-        k: KernelBuilder, accumulators: Accumulators, place: ScannedRange
+    def combine(
+        self, k: KernelBuilder, before: Accumulators, place: ScannedRange
     ) -> None:
-        compaction = Compaction(k, plan, operation, outputs, accumulators)
-        compaction.deliver(place[1], collected)
-        _store_totals(k, operation, outputs, accumulators, place[2])
-
-    return ScanFirst(collect, aggregate, deliver, combines_first=True)
-
-
-def _store_totals(
-    k: KernelBuilder,
-    operation: SegMap,
-    outputs: list[Array],
-    accumulators: Accumulators,
-    last: kc.Expression,
-) -> None:
-    """Behind the last point of all, store the totals that are results."""
-    names = [p.name for p in operation.totals]
-    places = dict(zip(names, accumulators.all_places, strict=True))
-    with k.branch(last.equals(k.size_value(operation.space.sizes[0]))):
-        for result, output in zip(operation.body.result, outputs, strict=True):
-            if isinstance(result, TotalReturns):
-                k.write(output, (), places[result.value])
+        """Write what was collected to its places."""
+        self.whole.compaction(k, before).deliver(place[1], self.collected)
+        self.whole.store_totals(k, before, place[2])
 
 
 def _map_use(operation: SegMap, outputs: list[Array]) -> PointUse:
