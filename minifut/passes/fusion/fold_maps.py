@@ -5,7 +5,8 @@ reduce (+) 0 (flatten (map (\x -> map (\y -> x * y) ys) xs))
 
 Where all inputs vary along all dimensions, the view is pulled above the maps, and there
 is one flat map. Else the maps stay as they are, and the fold becomes one that fuses
-with them. As the operator is associative, it gives the same.
+with them. As the operator is associative, it gives the same. What is short enough is
+left to be written out.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from minifut.ir.soacs import Screma
 from minifut.names import Name
 from minifut.passes.fold_by_rows import nest_fold
 from minifut.passes.fusion.pair import PAPER, is_perfect
+from minifut.passes.unroll_nests import MOST, is_short_fold
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -51,8 +53,19 @@ def fold_flattened_maps(statement: Stm, context: StatementContext) -> Outcome:
     declines: no input is the flattened result of nested maps
         like before, with
         map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)}) => replicate([m], x)
+    declines: so few elements are written out
+        given (xs: [3]i32, ys: [4]i32)
+        let pss: [3][4]i32 = map(3, (xs), \(x: i32) -> ([4]i32) {
+          let ps: [4]i32 = map(4, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
+          return ps
+        })
+        let flat: [12]i32 = reshape([12], pss)
+        let s: i32 = redomap(12, (flat), reduce commutative(add_i32, (0i32)),
+          \(p: i32) -> (i32) {p})
     """
     exp = statement.exp_of(Screma)
+    if is_short_fold(exp, MOST):
+        return Declined("so few elements are written out")
     nests = set[Name]()
     for array in exp.arrays:
         view = context.definition(array)
