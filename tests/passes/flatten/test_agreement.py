@@ -24,7 +24,7 @@ def marked(path: Path) -> Any:
 
 @pytest.mark.sweep
 @pytest.mark.device
-@pytest.mark.parametrize("path", map(marked, PROGRAMS))
+@pytest.mark.parametrize("path", [*map(marked, PROGRAMS)])
 def test_every_version_agrees(path: Path) -> None:
     runs = list(Agreement(path).runs())
     for run in runs:
