@@ -102,10 +102,15 @@ def distribute_fold_in_blocks(fold: Fold, context: LoopContext) -> KernelOutcome
 def is_bound_by_operator(code: PointCode) -> bool:
     """Whether combining points takes longer than to load them, one block or several:
     where floats are chosen, or there are as many operations as bytes."""
-    if contains(kc.Block(code.operator), CHOICE) and any(
-        place.type.scalar.is_float for place in code.right
-    ):
+    if chooses_floats(code):
         return True
     point = (*code.body, *code.operator)
     loaded = sum(load.memory.element.bytes for load in nodes_of(kc.Load, *point))
     return len(list(nodes_of(kc.Operation, *point))) >= loaded
+
+
+def chooses_floats(code: PointCode) -> bool:
+    """Whether the operator chooses between floats, which in scalar code is a jump."""
+    return contains(kc.Block(code.operator), CHOICE) and any(
+        place.type.scalar.is_float for place in code.right
+    )

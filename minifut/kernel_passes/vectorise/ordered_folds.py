@@ -15,7 +15,7 @@ from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
-from minifut.kernel_passes.vectorise.block_folds import CHOICE
+from minifut.kernel_passes.vectorise.block_folds import CHOICE, chooses_floats
 from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.folds import (
     COMMUTES,
@@ -75,10 +75,7 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
         return Declined(COMMUTES)
     k, code = context.k, fold.code()
     most = away_from_ends(fold, k)
-    if not contains(kc.Block(most.body), CHOICE) and not (
-        contains(kc.Block(code.operator), CHOICE)
-        and any(place.type.scalar.is_float for place in code.right)
-    ):
+    if not contains(kc.Block(most.body), CHOICE) and not chooses_floats(code):
         return Declined("scalar code has no jumps: independent accumulators are enough")
     if not reads_whole_vectors(replace(most, body=tuple(if_convert(k, most.body)))):
         return Declined("elements are apart in memory")

@@ -97,7 +97,9 @@ def _fold_rows(
 ) -> bool:
     """Whether what needs the flattened view alone now folds the rows of the maps."""
     (fold,) = users[view.pattern[0].name] or (None,)
-    if fold is None or not isinstance(view.exp, Reshape):
+    if fold is None or not isinstance(fold.exp, Screma):
+        return False
+    if not isinstance(view.exp, Reshape):
         return False
     made = (*[s for s in above if s is not None], view)
     needed = frozenset(name for name, count in uses.items() if count > 1)
