@@ -87,6 +87,8 @@ def _all_apart(facts: Facts, body: Body, array: Name, written: Ranges) -> bool:
 
 def _apart(facts: Facts, exp: object, array: Name, written: Ranges) -> bool:
     """Whether an expression reads nothing there."""
+    if array not in free_names(exp):
+        return True
     match exp:
         case Update(_, _, value) if value == array:
             return False
@@ -108,7 +110,7 @@ def _apart(facts: Facts, exp: object, array: Name, written: Ranges) -> bool:
                     if not _all_apart(facts, branch, array, written):
                         return False
             return True
-    return array not in free_names(exp)
+    return False
 
 
 def _before(facts: Facts, one: tuple[Form, Form], other: tuple[Form, Form]) -> bool:
