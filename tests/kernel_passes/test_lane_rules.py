@@ -117,7 +117,7 @@ def explained(folder: Path, *options: str) -> list[str]:
 def test_the_derivation_of_a_kernel_tells_how_it_became_vectors(tmp_path: Path) -> None:
     lines = explained(tmp_path)
     at = lines.index(
-        "distribute_fold_cyclically [asVector]  ->  16 or 8 lanes in reduce  (lanes = 16)"
+        "distribute_fold_cyclically [asVector]  ->  16 lanes in reduce  (lanes = 16)"
     )
     assert lines[at + 1 : at + 4] == [
         "load_vector [asVector]  ->  xs",

@@ -17,6 +17,7 @@ from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
+from minifut.kernel_passes.vectorise.registers import CROWDED
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
 from minifut.rewrite.rule import Decline, Declined, Remark
@@ -38,10 +39,11 @@ class NotVectorisable(Decline):
 class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which the first one is selected when the kernel is built that no parameter of
-    `limits` is below (there may be just one, without limits); those for which there is
-    code are added to `widths`, and `governing` has chosen the only one. Registers in
-    `numbers` never hold a NaN. `fresh`: what the kernel writes is no other parameter of
-    it; `around`: its statements. `inside`: another loop is around, so that the points
+    `limits` is below (there may be just one, without limits). There is code for others
+    than the largest only where that may take too many registers; the numbers for which
+    there is are added to `widths`, and `governing` has chosen the only one. Registers
+    in `numbers` never hold a NaN. `fresh`: what the kernel writes is no other parameter
+    of it; `around`: its statements. `inside`: another loop is around, so that points
     may be those of a short row. What must hold for shared rounds is added to `assumed`.
     """
 
@@ -66,12 +68,14 @@ class LoopContext(CodeContext):
         has half as many lanes."""
         share = 2 if any(t.bits == 64 for t in changed_types(body)) else 1
         chosen = single
-        for number, width in reversed([*enumerate(self.choices)]):
+        widths = self.choices if CROWDED in self.limits else self.choices[:1]
+        for number, width in reversed([*enumerate(widths)]):
             with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)
             block = kc.Block(tuple(statements))
             if self.limits:
-                allow = [self.k.build_constant(p) >= width for p in self.limits]
+                least = self.choices[-1] if width == widths[-1] else width
+                allow = [self.k.build_constant(p) >= least for p in self.limits]
                 block = kc.Block((kc.StaticIf(kc.all_of(allow), block, chosen),))
             chosen = block
             self.widths.insert(0, width // share)
@@ -84,7 +88,7 @@ LANES = Parameter(
     "lanes",
     (("cpu", 16), ("gpu", 1)),
     (1, 16),
-    "lanes of explicit vectors, for elements of 32 bits: 16, 8 or 1",
+    "lanes of explicit vectors, for elements of 32 bits: 16 (or 8) or 1",
 )
 
 

@@ -130,7 +130,7 @@ def scan_in_one_pass(reduction: Reduction, host: HostBuilder) -> bool | Declined
         int value_1 = ((int)word_1);
         int c_2 = (int)((uint)acc + (uint)value_1);
         ..
-        *(__global loose_int16 *)(s + at_5) = right_1;
+        *(__global loose_int16 *)(s + at_4) = right_1;
     declines: has loops, checks or arrays
         like before, with
         add_i32 => \\(a: i32, b: i32) -> (i32) {
