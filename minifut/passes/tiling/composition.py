@@ -24,6 +24,7 @@ from minifut.passes.tiling.distribute_nest import distribute_nest, hoist_from_ne
 from minifut.passes.tiling.interchange_dimensions import interchange_dimensions
 from minifut.passes.tiling.interchange_nest_with_loop import interchange_nest_with_loop
 from minifut.passes.tiling.load_registers import load_registers
+from minifut.passes.tiling.merge_dimensions import merge_dimensions
 from minifut.passes.tiling.recognise import recognise_tiling
 from minifut.passes.tiling.split_reduction import split_reduction
 from minifut.passes.tiling.strip_mine_grid import strip_mine_grid
@@ -91,5 +92,9 @@ BLOCK_AND_REGISTER = (*STRIP_MINING, *AFTER)
 BLOCK = (STRIP_MINING[0], *AFTER)
 """without register tiles"""
 
-RECOGNISE: tuple[Strategy, ...] = (once(interchange_dimensions), once(recognise_tiling))
+RECOGNISE: tuple[Strategy, ...] = (
+    until_fixpoint(top_down(merge_dimensions)),
+    once(interchange_dimensions),
+    once(recognise_tiling),
+)
 SPLIT: tuple[Strategy, ...] = (once(split_reduction),)
