@@ -279,11 +279,15 @@ class CodeBuilder:
         return kc.Load(memory, self._index(index), type_)
 
     def store(
-        self, memory: kc.Memory, index: kc.Operand | Size, exp: kc.Expression
+        self,
+        memory: kc.Memory,
+        index: kc.Operand | Size,
+        exp: kc.Expression,
+        streaming: bool = False,
     ) -> None:
         """Write an element, or as many as the expression has lanes."""
         self.use(memory, written=True)
-        self.emit(kc.Store(memory, self._index(index), exp))
+        self.emit(kc.Store(memory, self._index(index), exp, streaming))
 
     def _index(self, index: kc.Operand | Size) -> kc.Expression:
         if isinstance(index, Size):

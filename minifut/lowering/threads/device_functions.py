@@ -105,9 +105,13 @@ class FunctionBuilder(KernelBuilder):
         return Array(memory, shape, Size.of(offset), strides)
 
     def store(
-        self, memory: kc.Memory, index: kc.Operand | Size, exp: kc.Expression
+        self,
+        memory: kc.Memory,
+        index: kc.Operand | Size,
+        exp: kc.Expression,
+        streaming: bool = False,
     ) -> None:
-        super().store(memory, index, exp)
+        super().store(memory, index, exp, streaming)
         self.written.add(memory.name)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 
 from minifut.analysis.residency.accumulators import AccumulatorChain
-from minifut.ir.core import Constant, Stm
+from minifut.ir.core import Atom, Constant, Stm
 from minifut.ir.node import immutable
 from minifut.ir.printer import Printer
 from minifut.ir.sizes import Size
@@ -54,6 +54,8 @@ class ThreadPlan:
     accumulators whose tile is prefetched before the steps of a reduction. `preloaded`:
     those whose tile is loaded before the nests that read its elements. `loaded`: arrays
     whose rows are loaded as tiles. `nan_free`: loop parameters that are never a NaN.
+    `written_once`: accumulators that nothing reads if the loop around runs but once,
+    with its rounds.
     """
 
     widths: tuple[int, ...]
@@ -63,6 +65,7 @@ class ThreadPlan:
     preloaded: tuple[Name, ...]
     loaded: frozenset[Name]
     nan_free: frozenset[Name]
+    written_once: Mapping[Name, Atom] = field(default_factory=dict)
 
 
 NO_THREADS = ThreadPlan((), (), False, (), (), frozenset(), frozenset())
@@ -137,3 +140,6 @@ def _thread_parts(threads: ThreadPlan, names: _Names) -> Iterator[str]:
     ):
         if arrays:
             yield f"{what} {names(arrays)}"
+    for name, rounds in threads.written_once.items():
+        times = names([rounds]) if isinstance(rounds, Name) else rounds.value
+        yield f"stream {names([name])} if {times} is 1"

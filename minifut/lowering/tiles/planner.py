@@ -14,10 +14,11 @@ from minifut.analysis.residency.uses import find_tiles
 from minifut.ir import core, kernels
 from minifut.ir.core import Constant, Stm
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, SegMap
+from minifut.ir.node import replace
 from minifut.ir.printer import Printer
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size, minimum
-from minifut.ir.traverse import walk
+from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import ScalarType, element_of
 from minifut.kernel_passes.vectorise.context import LIFT
 from minifut.lowering.index_functions import Array
@@ -73,8 +74,12 @@ def plan_group(
     deferred, first_iterations = _deferred(body, accumulators)
     names = frozenset(name for each in accumulators for name in each.names)
     starts = {name: first.start for name, first in first_iterations.items()}
+    once = dict(_written_once(body, accumulators, deferred))
     threads = {
-        stm.pattern[0].name: _plan_threads(stm, names, registers, starts, host)
+        stm.pattern[0].name: replace(
+            _plan_threads(stm, names, registers, starts, host),
+            written_once={p.name: once[p.name] for p in stm.pattern if p.name in once},
+        )
         for stm in nodes_of(Stm, body)
         if stm.pattern and has_register_nests(stm.exp)
     }
@@ -164,10 +169,14 @@ def register_nests(node: object) -> Iterator[SegMap]:
             yield inner
 
 
+def is_threads(exp: object) -> bool:
+    """Whether an operation is one of threads."""
+    return isinstance(exp, SegMap) and exp.level == THREAD
+
+
 def has_register_nests(exp: object) -> bool:
     """Whether an operation is one of threads with register nests."""
-    is_threads = isinstance(exp, SegMap) and exp.level == THREAD
-    return is_threads and any(True for _ in register_nests(exp))
+    return is_threads(exp) and any(True for _ in register_nests(exp))
 
 
 # --- copies ---------------------------------------------------------------------------
@@ -258,6 +267,40 @@ def _deferred(
                 start = FirstIteration(loop.form.index, constants[name])
                 first[parameter.name] = start
     return deferred, first
+
+
+def _written_once(
+    body: kernels.KernelBody,
+    accumulators: tuple[AccumulatorChain, ...],
+    deferred: Mapping[Name, Stm],
+) -> Iterator[tuple[Name, core.Atom]]:
+    """The accumulators that only the threads in one counted loop, which starts from a
+    constant, write and read, as they are written there, with the rounds of the loop."""
+    starts = deferred.values()
+    every = [
+        s
+        for s in nodes_of(Stm, body)
+        if is_threads(s.exp) and not any(s is start for start in starts)
+    ]
+    for chain in accumulators:
+        users = [s for s in every if not chain.names.isdisjoint(_names_of(s))]
+        around = [
+            loop
+            for loop in nodes_of(core.Loop, body)
+            if any(s is user for user in users for s in nodes_of(Stm, loop.body))
+        ]
+        if (len(users), len(around)) != (1, 1):
+            continue
+        (user,), (loop,) = users, around
+        starts_so = not deferred.keys().isdisjoint(loop.initial)
+        if starts_so and isinstance(loop.form, core.ForLoop):
+            for bound in user.pattern:
+                if bound.name in chain.names:
+                    yield bound.name, loop.form.bound
+
+
+def _names_of(stm: Stm) -> set[Name]:
+    return {p.name for p in stm.pattern} | free_names(stm.exp)
 
 
 # --- threads --------------------------------------------------------------------------

@@ -8,6 +8,7 @@ the plan.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from minifut.lowering.tiles.transfers import (
     load_tile,
     prefetch_accumulator,
     store_accumulator,
+    streaming_guard,
     threads_inside,
 )
 from minifut.names import Name
@@ -45,7 +47,6 @@ if TYPE_CHECKING:
 def emit_threads(k: WorkerBuilder, stm: Stm, plan: ThreadPlan) -> None:
     """Code for each vector width, of which the build of the kernel selects one; widths
     for which there is no vector code are left out."""
-    exp = stm.exp_of(kernels.SegMap)
     outputs: list[AccumulatorTile | Array] = [
         k.accumulators[bound.name] if bound.name in k.accumulators else k.fresh(bound)
         for bound in stm.pattern
@@ -58,7 +59,7 @@ def emit_threads(k: WorkerBuilder, stm: Stm, plan: ThreadPlan) -> None:
                 k.nested() as body,
                 untraced(k, bool(versions)),
             ):
-                _emit_loops(k, exp, plan, outputs)
+                _emit_loops(k, stm, plan, outputs)
         except NotVectorisable as reason:
             if lanes == 1:
                 raise NotInKernel(str(reason)) from None
@@ -81,11 +82,12 @@ def _divides(k: WorkerBuilder, plan: ThreadPlan, lanes: int) -> kc.Expression:
 
 def _emit_loops(
     k: WorkerBuilder,
-    exp: kernels.SegMap,
+    stm: Stm,
     plan: ThreadPlan,
     outputs: list[AccumulatorTile | Array],
 ) -> None:
     """Loops over the threads."""
+    exp = stm.exp_of(kernels.SegMap)
     sizes = tuple(k.resolve(size) for size in exp.space.sizes)
     if plan.guarded:
         tiles = [output for output in outputs if isinstance(output, AccumulatorTile)]
@@ -94,8 +96,14 @@ def _emit_loops(
 
     def visit(thread: tuple[Size, ...]) -> None:
         k.bind_all(exp.space.indices, map(k.size_value, thread))
+        streams = {
+            name: streaming_guard(k, k.accumulators[name], thread, rounds)
+            for name, rounds in plan.written_once.items()
+        }
         for name in plan.prefetched:
-            prefetch_accumulator(k, k.accumulators[name], thread)
+            around = streams.get(name)
+            with k.unless([around]) if around else nullcontext():
+                prefetch_accumulator(k, k.accumulators[name], thread)
         preloaded = {}
         for name in plan.preloaded:
             source = k.accumulators[name]
@@ -106,13 +114,16 @@ def _emit_loops(
             preloaded[name] = tile
         with k.inside(replace(k.at, thread=thread, preloaded=preloaded)):
             k.statements_of(exp.body.statements)
-        for output, returned in zip(outputs, exp.body.result, strict=True):
+        for bound, output, returned in zip(
+            stm.pattern, outputs, exp.body.result, strict=True
+        ):
             assert isinstance(returned, kernels.Returns)
             value = k.atom(returned.value)
             if not isinstance(output, AccumulatorTile):
                 k.write(output, thread, value)
             elif isinstance(value, RegisterTile):
-                store_accumulator(k, output, thread, value)
+                around = streams.get(bound.name)
+                store_accumulator(k, output, thread, value, around)
             else:
                 raise NotInKernel("a tile that is not in registers")
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from minifut.ir.core import Atom
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, minimum
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.types import STREAMABLE
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.lowering.groups.results import TileExtent
 from minifut.lowering.index_functions import Array
+from minifut.lowering.segmap.streaming import is_large
 from minifut.lowering.threads.register_tiles import RegisterTile, each_register
 from minifut.lowering.tiles.plan import FirstIteration
 from minifut.names import Name
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 
 @immutable
 class AccumulatorTile:
-    """The tiles of a group, [block]..[register].., as a `view` of the result.
+    """The tiles of a group, [block]..[register].., as a `view` of the result, which has
+    so many elements in all.
 
     `remaining` are the elements from the start of the group to the end of the result,
     per dimension.
@@ -34,6 +38,7 @@ class AccumulatorTile:
     view: Array
     remaining: tuple[Size, ...]
     registers: tuple[Size, ...]
+    elements: Size
 
 
 def accumulator_tile(
@@ -55,7 +60,7 @@ def accumulator_tile(
     outer = tuple(extent.register * stride for extent, stride in kept)
     inner = tuple(stride for _, stride in kept)
     view = Array(output.memory, (*blocks, *registers), offset, (*outer, *inner))
-    return AccumulatorTile(view, tuple(remaining), registers)
+    return AccumulatorTile(view, tuple(remaining), registers, output.count)
 
 
 def threads_inside(
@@ -101,7 +106,9 @@ def load_tile(k: WorkerBuilder, tile: RegisterTile, source: Array) -> None:
         k.assign(tile.at(at), VectorOperations(lanes).from_memory(memory, value))
 
 
-def store_tile(k: WorkerBuilder, target: Array, tile: RegisterTile) -> None:
+def store_tile(
+    k: WorkerBuilder, target: Array, tile: RegisterTile, streaming: bool = False
+) -> None:
     """Store all vectors of a tile to an array of its shape."""
     with each_register(k, tile.counts) as at:
         where = element_indices(tile, at)
@@ -110,7 +117,7 @@ def store_tile(k: WorkerBuilder, target: Array, tile: RegisterTile) -> None:
         if lanes > 1:
             value = VectorOperations(lanes).to_memory(memory, value)
         if lanes == 1 or target.strides[-1] == ONE:
-            k.store(memory, target.position(where), value)
+            k.store(memory, target.position(where), value, streaming)
             return
         for lane in range(lanes):
             part = kc.Component(value, lane, kc.VectorType(value.type.scalar))
@@ -181,6 +188,22 @@ def load_accumulator(
         from_memory()
 
 
+def streaming_guard(
+    k: WorkerBuilder, accumulator: AccumulatorTile, at: tuple[Size, ...], rounds: Atom
+) -> kc.Expression | None:
+    """Whether the tile of a thread is stored around the caches: its loop runs once, the
+    result is large, and vectors are aligned; None if that is known not to be."""
+    target, lanes = accumulator.view.row(at), k.lanes
+    memory = target.memory
+    if lanes == 1 or target.strides[-1] != ONE or memory.element not in STREAMABLE:
+        return None
+    wanted = [is_large(k, accumulator.elements, memory.element.bytes)]
+    wanted.append(k.scalar(rounds).equals(1))
+    for step in (target.offset, *target.strides[:-1]):
+        wanted.append((k.size_value(step) % lanes).equals(0))
+    return k.named(kc.all_of(wanted), "streams")
+
+
 def prefetch_accumulator(
     k: WorkerBuilder, accumulator: AccumulatorTile, at: tuple[Size, ...]
 ) -> None:
@@ -200,11 +223,18 @@ def store_accumulator(
     accumulator: AccumulatorTile,
     at: tuple[Size, ...],
     tile: RegisterTile,
+    streams: kc.Expression | None = None,
 ) -> None:
     """Store the part of the tile of a thread that is inside the result."""
     target = accumulator.view.row(at)
     with k.branch(full_tile_guard(k, accumulator, at)):
-        store_tile(k, target, tile)
+        if streams is None:
+            store_tile(k, target, tile)
+        else:
+            with k.branch(streams):
+                store_tile(k, target, tile, streaming=True)
+            with k.otherwise():
+                store_tile(k, target, tile)
     with k.otherwise():
         buffer = edge_buffer(k, accumulator)
         store_tile(k, buffer, tile)

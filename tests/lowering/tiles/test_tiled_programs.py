@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut import stages
+from minifut.errors import Source
 from minifut.ir.kernels import NEVER
 from tests.lowering.random_nests import random_nest
 from tests.passes.tiling.derive import NAMES
@@ -58,3 +60,20 @@ def test_random_nests_agree_with_the_interpreter(seed: int) -> None:
     text, cases = random_nest(seed)
     schedule, tiles = CASES[seed % len(CASES)]
     check(text, schedule, tiles, cases)
+
+
+@pytest.mark.optimised
+@pytest.mark.parametrize("columns", [2048, 2047])
+def test_large_results_of_few_steps_are_stored_around_the_caches(columns: int) -> None:
+    text = PROGRAMS["product"].text
+    program = minifut.compile(text, schedule="cpu")
+    kernels = stages.to_host_module(
+        stages.to_kernels(stages.to_core(stages.check(Source("product.fut", text)))),
+        "cpu",
+        "product",
+    )
+    assert "STREAM((float16)" in kernels
+    random = np.random.default_rng(5)
+    a = random.integers(-4, 5, (2100, 9)).astype(np.float32)
+    b = random.integers(-4, 5, (9, columns)).astype(np.float32)
+    np.testing.assert_array_equal(program.main(a, b), a @ b)

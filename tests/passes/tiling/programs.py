@@ -114,7 +114,7 @@ def main [q][n][m][p] (as: [q][n][m]f32) (b: [m][p]f32): [q][n][p]f32 =
   map (map (\\r -> map (\\c -> reduce (+) 0 (map2 (*) r c)) (transpose b))) as""",
         "main.map_map_map_redomap",
         lambda g, n, m, p: [whole(g, 2, n, m), whole(g, m, p)],
-        (1, 2),
+        (0, 1),
     ),
     "masked": Tiled(
         """
