@@ -14,8 +14,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
 
-from minifut.ir.core import Atom, Lambda, Stm
-from minifut.ir.node import divided, node
+from minifut.ir.core import Atom, Body, Lambda, Stm
+from minifut.ir.node import divided, node, replace
 from minifut.ir.sizes import Size
 from minifut.names import Name
 
@@ -203,3 +203,24 @@ def soac_of(statement: Stm) -> Soac:
     """The SOAC of a statement that has one."""
     assert isinstance(statement.exp, SOAC_EXPRESSIONS)
     return statement.exp
+
+
+def writes_of_both(first: Scatter, second: Scatter) -> Scatter:
+    """Two scatters of as many elements in one, the writes of the first first."""
+    f, g = first.function, second.function
+
+    def of_both(own: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
+        groups = zip(first.writes(own), second.writes(others), strict=True)
+        writes = [write for a, b in groups for write in a + b]
+        indices = [part for index, _ in writes for part in index]
+        return (*indices, *[value for _, value in writes])
+
+    destinations = tuple(
+        replace(a, count=a.count + b.count)
+        for a, b in zip(first.destinations, second.destinations, strict=True)
+    )
+    statements = f.body.statements + g.body.statements
+    body = Body(statements, of_both(f.body.result, g.body.result))
+    results = of_both(f.results, g.results)
+    function = Lambda(f.parameters + g.parameters, body, results)
+    return Scatter(first.width, first.arrays + second.arrays, destinations, function)

@@ -10,8 +10,9 @@ i ^ s, which pair the elements of sorting networks and butterflies. So each bloc
 points reads and writes contiguous elements, without divisions, and branches on the
 quotient or the bit are those of a block. Other bits of the index, as i & t or
 (i >> k) & 1, are the same in all of a block that is no longer than their value, and
-blocks become so short. The period is known when the kernel runs: if it is short, or
-bits are those of no power of two, the loop stays as it was.
+blocks become so short. The period is known when the kernel runs: blocks too short for
+vectors are done point by point, which is faster than divisions; if bits are short, or
+those of no power of two, the loop stays as it was.
 
 Points that read what is combined with bits are vectors of their own (`pairs`).
 """
@@ -101,6 +102,23 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
                 }
                 at = end;
                 row = row + 1L;
+            }
+        } else if ((w >= 1L) && (w <= 281474976710656L)) {
+            long at_1 = 0L;
+            long row_2 = 0L / w;
+            while (at_1 < n) {
+                long base_1 = row_2 * w;
+                long end_1 = min((long)(base_1 + w), n);
+                SCALAR
+                for (long rest_1 = at_1 - base_1; rest_1 < (end_1 - base_1); rest_1++) {
+                    long i = base_1 + rest_1;
+                    long row_1 = row_2;
+                    long column = rest_1;
+                    float x = xs[row_1 + column];
+                    ys[i] = x;
+                }
+                at_1 = end_1;
+                row_2 = row_2 + 1L;
             }
         } else {
             for (long i = 0L; i < n; i++) {
@@ -273,10 +291,11 @@ def _emit_rows(
     points if blocks are short."""
     start, bits = loop.start, bool(powers)
     length = k.named(extreme("min", [period, *masks]), "length")
-    fits = [length >= shortest, period <= FAR, *powers]
+    fits = [period <= FAR, *powers]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
-    with k.branch(kc.all_of(fits)):
+
+    def blocks(loop: kc.For) -> None:
         at = k.declare("at", start)
         row = k.declare("row", start // length)
         with k.while_loop(at < loop.bound):
@@ -293,5 +312,15 @@ def _emit_rows(
             k.emit(replace(loop, variable=rest, body=block, **ends))
             k.assign(at, end)
             k.assign(row, row + 1)
+
+    with k.branch(kc.all_of([length >= shortest, *fits])):
+        blocks(loop)
+    loop = replace(loop, points=False)
     with k.otherwise():
-        k.emit(replace(loop, points=False))
+        if bits:
+            k.emit(loop)
+            return
+        with k.branch(kc.all_of([length >= 1, *fits])):
+            blocks(replace(loop, parallel=False, scalar=True))
+        with k.otherwise():
+            k.emit(loop)

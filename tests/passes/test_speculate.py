@@ -25,6 +25,9 @@ from tests.passes.meaning import assert_same, outcome
 HEAD = "entry main [n] (k: i64) (a: [n]i64) (flags: [n]bool) = "
 LONG = "|> (\\y -> y * x + 3) " * 25
 """50 operations"""
+SUM = " + ".join(f"a[i64.min i {m}]" for m in range(1, 13))
+"""12 elements"""
+MORE = "a[i64.min i 13] + a[i64.min i 14]"
 CONVERTED = {
     "one side": "tabulate n (\\i -> if flags[i] then a[n - 1 - i] * 2 else 0)",
     "elements by position": """tabulate n (\\i ->
@@ -39,6 +42,7 @@ CONVERTED = {
         if i == j then 0 else i64.sum (map (\\x -> x * j) a)) (iota n))) (iota n)""",
     "a fold where they differ": """map (\\j ->
         if j != k then i64.sum (map (\\x -> x * j) a) else 0) (iota n)""",
+    "a sum of as many elements": f"tabulate n (\\i -> if flags[i] then {SUM} else 0)",
     "nested": """tabulate n (\\i ->
         if flags[i] then (if a[i] > 3 then a[n - 1 - i] else 5) else a[i])""",
     "a long side of 16 points at once": f"""tabulate n (\\i ->
@@ -47,6 +51,7 @@ CONVERTED = {
         if flags[i] then (let x = f64.bool flags[n - 1 - i] in x {LONG}) else 0)""",
 }
 KEPT = {
+    "a sum of more": f"tabulate n (\\i -> if flags[i] then {SUM} + {MORE} else 0)",
     "a long second test": f"""tabulate n (\\i ->
         flags[i] && (let x = a[i] in x {LONG}) > 3)""",
     "a long side of wide integers": f"""tabulate n (\\i ->

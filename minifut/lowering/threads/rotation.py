@@ -25,7 +25,7 @@ from minifut.ir.sizes import product
 from minifut.ir.traverse import walk
 from minifut.ir.types import U64
 from minifut.lowering.index_functions import Array
-from minifut.lowering.threads.destinations import are_used_in_rows, makes_array
+from minifut.lowering.threads.destinations import makes_array
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _is_rotated(
         k.is_small(place.memory.element, product(place.shape))
         for place in carried.values()
     )
-    return counts and not small and are_used_in_rows(k)
+    return counts and not small and k.host.schedule == "cpu"
 
 
 def _are_alike(one: Array, other: Array) -> bool:

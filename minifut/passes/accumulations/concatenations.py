@@ -1,20 +1,23 @@
-r"""Histograms of joined arrays without the joined array (`split_histogram_of_concat`).
+r"""Histograms and scatters of joined arrays without the joined array
+(`split_histogram_of_concat`, `split_scatter_of_concat`).
 
     hist (concat is js) hs   →   hist js (hist is hs)
 
 The parts are combined with the bins one after the other, which an operator that is
 associative and commutative allows, so that nothing is copied and what makes a part may
 fuse with its histogram. Each histogram has bins for each thread to combine, so that
-there may be few parts only.
+there may be few parts only. Of several writes of a scatter to one place any may win.
 """
 
 from __future__ import annotations
 
-from minifut.ir.builder import i64
+from functools import reduce
+
+from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Concat, Copy, DimSlice, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import Hist
+from minifut.ir.soacs import Hist, Scatter, writes_of_both
 from minifut.ir.traverse import rename
 from minifut.ir.types import shape_of
 from minifut.names import Name
@@ -46,14 +49,88 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
           \(i: i64) -> (i64, i32) {i, 1i32})
     """
     exp = statement.exp_of(Hist)
+    build = context.builder(statement)
+    parts = _inputs_of_parts(exp, context, build)
+    if not parts:
+        return Declined("no input is joined of a few arrays")
+    destinations = [operator.destinations for operator in exp.operators]
+    made: list[Name] = []
+    for size, arrays in parts:
+        operators = tuple(
+            replace(operator, destinations=own)
+            for operator, own in zip(exp.operators, destinations, strict=True)
+        )
+        part = Hist(size, arrays, operators, exp.function)
+        made = _let_part(part, statement, build)
+        rest = iter(made)
+        destinations = [tuple(next(rest) for _ in own) for own in destinations]
+    return _bound(statement, made, build)
+
+
+@rule(Scatter)
+def split_scatter_of_concat(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Write the parts of a concatenation, as several values of one element if they are
+    equally long.
+
+    before:
+        given (n: i64, k: i64, out: [k]i32, is: [n]i64, js: [n]i64)
+        let both: [2 * n]i64 = concat(0, 2 * n, is, js)
+        let rs: [k]i32 = scatter(2 * n, (both), (out rank 1 count 1),
+          \(i: i64) -> (i64, i32) {i, 1i32})
+    after:
+        let both: [2 * n]i64 = concat(0, 2 * n, is, js)
+        let rs_1: [k]i32 = scatter(n, (is, js), (out rank 1 count 2),
+          \(i: i64, i_1: i64) -> (i64, i64, i32, i32) {i, i_1, 1i32, 1i32})
+        let rs: [k]i32 = rs_1
+
+    Otherwise one after the other.
+
+    before:
+        given (n: i64, m: i64, k: i64, out: [k]i32, is: [n]i64, js: [m]i64)
+        let both: [n + m]i64 = concat(0, n + m, is, js)
+        let rs: [k]i32 = scatter(n + m, (both), (out rank 1 count 1),
+          \(i: i64) -> (i64, i32) {i, 1i32})
+    after:
+        let both: [n + m]i64 = concat(0, n + m, is, js)
+        let out_1: [k]i32 = scatter(n, (is), (out rank 1 count 1),
+          \(i: i64) -> (i64, i32) {i, 1i32})
+        let rs_1: [k]i32 = scatter(m, (js), (out_1 rank 1 count 1),
+          \(i_1: i64) -> (i64, i32) {i_1, 1i32})
+        let rs: [k]i32 = rs_1
+    declines: no input is joined of a few arrays
+        given (n: i64, k: i64, out: [k]i32, is: [n]i64)
+        let rs: [k]i32 = scatter(n, (is), (out rank 1 count 1),
+          \(i: i64) -> (i64, i32) {i, 1i32})
+    """
+    exp = statement.exp_of(Scatter)
+    build = context.builder(statement)
+    parts = _inputs_of_parts(exp, context, build)
+    if not parts:
+        return Declined("no input is joined of a few arrays")
+    pending = [replace(exp, width=size, arrays=arrays) for size, arrays in parts]
+    if len({part.width for part in pending}) == 1:
+        again = [replace(p, function=rename(p.function, build.names)) for p in pending]
+        pending = [reduce(writes_of_both, again)]
+    made = [destination.array for destination in exp.destinations]
+    for part in pending:
+        destinations = tuple(
+            replace(destination, array=array)
+            for destination, array in zip(part.destinations, made, strict=True)
+        )
+        made = _let_part(replace(part, destinations=destinations), statement, build)
+    return _bound(statement, made, build)
+
+
+def _inputs_of_parts(
+    exp: Hist | Scatter, context: StatementContext, build: Builder
+) -> list[tuple[Size, tuple[Name, ...]]]:
+    """The size and the inputs of each part, if some input is joined of a few."""
     joined = {array: _parts(context, array) for array in exp.arrays}
     sizes = next((_sizes(context, parts) for parts in joined.values() if parts), ())
     if not 1 < len(sizes) <= PARTS:
-        return Declined("no input is joined of a few arrays")
-    build = context.builder(statement)
-    destinations = [operator.destinations for operator in exp.operators]
+        return []
+    inputs = []
     start = Size.constant(0)
-    made: list[Name] = []
     for number, size in enumerate(sizes):
         arrays = []
         for array in exp.arrays:
@@ -63,16 +140,17 @@ def split_histogram_of_concat(statement: Stm, context: StatementContext) -> Outc
                 continue
             own = DimSlice(build.size_atom(start), size, i64(1))
             arrays.append(build.index(array, own))
-        operators = tuple(
-            replace(operator, destinations=own)
-            for operator, own in zip(exp.operators, destinations, strict=True)
-        )
-        part = Hist(size, tuple(arrays), operators, exp.function)
-        bases = [parameter.name.base for parameter in statement.pattern]
-        made = list(build.let_many(rename(part, build.names), bases))
-        rest = iter(made)
-        destinations = [tuple(next(rest) for _ in own) for own in destinations]
+        inputs.append((size, tuple(arrays)))
         start = start + size
+    return inputs
+
+
+def _let_part(part: Hist | Scatter, statement: Stm, build: Builder) -> list[Name]:
+    bases = [parameter.name.base for parameter in statement.pattern]
+    return list(build.let_many(rename(part, build.names), bases))
+
+
+def _bound(statement: Stm, made: list[Name], build: Builder) -> tuple[Stm, ...]:
     for bound, name in zip(statement.pattern, made, strict=True):
         build.bind((bound,), Copy(name))
     return tuple(build.statements)

@@ -19,11 +19,14 @@ from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
 from minifut.ir.search import contains
-from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Reduce, Scan
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Reduce, Scan, Scatter
 from minifut.ir.traverse import children, map_children, walk
 from minifut.names import NameSource
 from minifut.passes.accumulations.branches import update_after_branch
-from minifut.passes.accumulations.concatenations import split_histogram_of_concat
+from minifut.passes.accumulations.concatenations import (
+    split_histogram_of_concat,
+    split_scatter_of_concat,
+)
 from minifut.passes.accumulations.distribute import distribute_updates
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.factors import sum_before_product
@@ -54,6 +57,7 @@ RULES = bottom_up(
     reduce_updates,
     gather_in_histogram,
     split_histogram_of_concat,
+    split_scatter_of_concat,
     combine_scalars,
 )
 DISTRIBUTION = bottom_up(distribute_updates)
@@ -66,7 +70,9 @@ def accumulate(
     """Make maps, reductions and histograms of updates of accumulators."""
     before = program
     for _ in range(ROUNDS):
-        if not contains(program, WithAcc | Hist) and not _folds_arrays(program):
+        if not contains(program, WithAcc | Hist | Scatter) and not _folds_arrays(
+            program
+        ):
             break
         rewriting = Rewriting(names, scope_of(program), trace or Trace())
         after = RULES(program, rewriting)

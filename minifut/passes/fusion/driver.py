@@ -162,6 +162,9 @@ class _Fuser:
             for at in self.updates[name]
         )
 
+    def is_used_below(self, name: Name, slot: int) -> bool:
+        return any(use > slot for use in self.uses[name])
+
     def vertical(self, slot: int) -> bool:
         """Fuse one producer into the statement in `slot`."""
         consumer = self.slots[slot]
@@ -174,8 +177,8 @@ class _Fuser:
             assert producer is not None
             if not self.may_sink(at, slot):
                 continue
-            names = (bound.name for bound in producer.pattern)
-            needed = frozenset(name for name in names if self.uses[name] - {slot})
+            names = [*(p.name for p in producer.pattern), *may_overwrite(consumer)]
+            needed = frozenset(n for n in names if self.is_used_below(n, slot))
             rule = rule_for(consumer)
             outcome = self.fusing.attempt(rule, consumer, needed, producer)
             if outcome is None:

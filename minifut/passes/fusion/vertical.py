@@ -5,14 +5,16 @@ r"""Fuse a SOAC with the one that consumes what it maps.
 
 One rule for each kind of consumer. Results of the producer that are needed elsewhere
 become further mapped results of the fused SOAC, so that no work is done twice; scatters
-and histograms have none, and take only maps without other uses. What a producer
-reduces or scans is computed along. Checks stay in order: the producer's come first.
+and histograms have none, and take only maps without other uses, which do not look up
+what they overwrite. What a producer reduces or scans is computed along. Checks stay in
+order: the producer's come first.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from minifut.analysis.in_place import may_overwrite
 from minifut.ir.core import Atom, Body, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Hist, Scatter, Screma, soac_of
@@ -118,6 +120,16 @@ def fuse_map_into_scatter(statement: Stm, context: StatementContext) -> Outcome:
     declines: is needed elsewhere
         like before, with
         return r => return r, is
+
+    A map that looks up what the scatter overwrites is done before: the scatter would
+    have to copy all of it otherwise, however few its elements are. Where the old array
+    is needed afterwards it is copied in any case.
+
+    declines: looks up what the consumer overwrites
+        like before, with
+        xs: [n]i32) => xs: [n]i64)
+        (x: i32) -> (i64) {convert_i32_i64(x)}
+        => (x: i64) -> (i64) {let o: i32 = out[x] return convert_i32_i64(o)}
     """
     return _fuse(statement, context) if isinstance(statement.exp, Scatter) else None
 
@@ -205,6 +217,8 @@ def fuse_pair(producer: Stm, consumer: Stm, needed: frozenset[Name]) -> Stm | De
         return Declined("the producer folds too, and this consumer cannot")
     elif made & needed:
         return Declined("the array is needed elsewhere, and this consumer maps nothing")
+    elif free_names(first.function) & set(may_overwrite(consumer)) - needed:
+        return Declined("the producer looks up what the consumer overwrites")
     return _fused(producer, consumer, needed)
 
 

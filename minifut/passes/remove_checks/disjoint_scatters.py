@@ -17,19 +17,16 @@ What makes indices and values then has one consumer, into which it is fused.
 from __future__ import annotations
 
 from itertools import product
-from typing import TypeVar
 
 from minifut.analysis.facts import Facts, Proof
 from minifut.analysis.facts.forms import Form, atoms_of, difference, split
-from minifut.ir.core import Atom, Body, Copy, Lambda, Stm
+from minifut.ir.core import Atom, Copy, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import fresh_copy
-from minifut.ir.soacs import Scatter, Screma
+from minifut.ir.soacs import Scatter, Screma, writes_of_both
 from minifut.names import Name
 from minifut.passes.remove_checks.rules import FactContext, by_facts, learn_element
 from minifut.rewrite.rule import Declined, Outcome, rule
-
-T = TypeVar("T")
 
 
 @rule(Scatter, remark=by_facts)
@@ -85,7 +82,7 @@ def join_disjoint_scatters(statement: Stm, context: FactContext) -> Outcome:
                     return Declined("both may write to one place")
                 context.proof = shown
     again = fresh_copy(first.function, context.names, context.scope)
-    joined = _joined(replace(first, function=again), second)
+    joined = writes_of_both(replace(first, function=again), second)
     return (replace(statement, exp=joined),)
 
 
@@ -132,24 +129,3 @@ def _apart(facts: Facts, one: Form, other: Form) -> Proof | None:
             if above is not None:
                 return above
     return None
-
-
-def _joined(first: Scatter, second: Scatter) -> Scatter:
-    """Both in one, the writes of the first first."""
-    f, g = first.function, second.function
-
-    def of_both(own: tuple[T, ...], others: tuple[T, ...]) -> tuple[T, ...]:
-        groups = zip(first.writes(own), second.writes(others), strict=True)
-        writes = [write for a, b in groups for write in a + b]
-        indices = [part for index, _ in writes for part in index]
-        return (*indices, *[value for _, value in writes])
-
-    destinations = tuple(
-        replace(a, count=a.count + b.count)
-        for a, b in zip(first.destinations, second.destinations, strict=True)
-    )
-    statements = f.body.statements + g.body.statements
-    body = Body(statements, of_both(f.body.result, g.body.result))
-    results = of_both(f.results, g.results)
-    function = Lambda(f.parameters + g.parameters, body, results)
-    return Scatter(first.width, first.arrays + second.arrays, destinations, function)

@@ -15,7 +15,7 @@ from minifut.names import Name
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
-LONGEST, MOST_ELEMENTS = 40, 8
+LONGEST, MOST_ELEMENTS = 40, 12
 """statements of a side that is cheaper than a branch that is mispredicted, and elements
 that it reads"""
 LONGEST_TEST = 16

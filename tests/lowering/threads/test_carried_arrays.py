@@ -162,3 +162,29 @@ def test_buffers_take_turns_whatever_counts(type_: str) -> None:
     for k in (0, 1, 2, 3, 4, 7, 126, 127):
         for one, other in zip(program.main(xs, k), oracle.main(xs, k), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("width", [1, 40, 700])
+@pytest.mark.parametrize("rounds", ["for i < 3", "for i < k", "while s < k"])
+def test_buffers_take_turns_for_points_in_lanes(rounds: str, width: int) -> None:
+    text = f"""
+      entry main [m] [n] (xss: [m][n]f32) (ks: [m]i64) =
+        map2 (\\xs k ->
+          let (s, last) =
+            loop (s, last) = (0i64, replicate n 2) {rounds} do
+              (s + 1, loop row = replicate n 1 for j in 1..<n do
+                        row with [j] = f32.min row[j - 1] last[j] + xs[j] * last[j - 1])
+          in (s, last[n - 1])) xss ks |> unzip"""
+    core = stages.to_core(stages.check(Source("c.fut", text)))
+    module = stages.to_host_module(stages.to_kernels(core), "cpu", "c")
+    assert ("float8" in module) == (rounds == "for i < 3")
+    oracle, program = interpreted_program(core), minifut.compile(text)
+    for count in (1, 19, 40):
+        random = np.random.default_rng(count)
+        rows = random.random((count, width), np.float32)
+        ks = random.integers(0, 5 if width < 700 else 3, count)
+        for one, other in zip(
+            program.main(rows, ks), oracle.main(rows, ks), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)

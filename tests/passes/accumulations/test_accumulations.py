@@ -11,11 +11,11 @@ import pytest
 from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.ir.accumulators import UpdateAcc, WithAcc
-from minifut.ir.core import Program
+from minifut.ir.core import Concat, Program
 from minifut.ir.dialect import SOACS
 from minifut.ir.interpret import run
 from minifut.ir.parser import names_after
-from minifut.ir.soacs import Hist, Screma
+from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import walk
 from minifut.ir.verify import verify
 from minifut.passes.pipelines import run_pass
@@ -47,7 +47,7 @@ def operations(program: Program) -> Counter[str]:
         match node:
             case Screma():
                 found["redomap" if node.is_redomap else "map"] += 1
-            case Hist() | WithAcc() | UpdateAcc():
+            case Hist() | Scatter() | Concat() | WithAcc() | UpdateAcc():
                 found[type(node).__name__] += 1
     return found
 
@@ -132,6 +132,24 @@ def main [k] [n] [m] (is: [n]i64) (js: [m]i64) (vs: [n + m]i64) (hs: *[k]i64) =
         {"Hist": 2},
         [np.int64([1, 2]), np.int64([9, 0, 1]), np.arange(5), np.int64([1, 1, 1])],
         [4, 6, 1],
+    ),
+    "a scatter of arrays of one size that are joined is one of several values": (
+        """
+def main [k] [n] (is: [n]i64) (js: [n]i64) (vs: [n + n]i64) (xs: *[k]i64) =
+  scatter xs (map (* 2) (is ++ js)) vs
+""",
+        {"Scatter": 1},
+        [np.int64([1, 3]), np.int64([9, 0]), np.arange(4), np.int64([7, 7, 7])],
+        [3, 7, 0],
+    ),
+    "a scatter of other joined arrays is one for each": (
+        """
+def main [k] [n] [m] (is: [n]i64) (js: [m]i64) (vs: [n + m]i64) (xs: *[k]i64) =
+  scatter xs (map (* 2) (is ++ js)) vs
+""",
+        {"Scatter": 2},
+        [np.int64([1]), np.int64([9, 0]), np.arange(3), np.int64([7, 7, 7])],
+        [2, 7, 0],
     ),
     "two updates are two histograms": (
         """

@@ -9,9 +9,12 @@ import pytest
 
 import minifut
 from minifut import stages
+from minifut.analysis.in_place import in_place_updates
 from minifut.errors import Source
+from minifut.ir.core import Program, Stm
 from minifut.ir.parser import names_after
-from minifut.ir.soacs import Scatter
+from minifut.ir.search import nodes_of
+from minifut.ir.soacs import Scatter, Screma
 from minifut.ir.traverse import walk
 from minifut.passes.pipelines import FUSED, run_pipeline
 
@@ -47,10 +50,21 @@ def arguments(n: int) -> list[Any]:
     return [places, draw.random(n, np.float32), draw.integers(0, 99, n).astype("i4")]
 
 
-def scatters(body: str) -> int:
+LOOKED_UP = """
+  let zs = map2 (\\x i -> ys[i % n] + i32.f32 x) xs is
+  in scatter ys is zs"""
+KEPT = """
+  let zs = map2 (\\x i -> ys[i % n] + i32.f32 x) xs is
+  in (scatter (copy ys) is zs, ys)"""
+
+
+def fused(body: str) -> Program:
     program = stages.to_core(stages.check(Source("program.fut", HEAD + body)))
-    fused = run_pipeline(program, names_after(program), steps=FUSED)
-    return sum(isinstance(node, Scatter) for node in walk(fused))
+    return run_pipeline(program, names_after(program), steps=FUSED)
+
+
+def scatters(body: str) -> int:
+    return sum(isinstance(node, Scatter) for node in walk(fused(body)))
 
 
 @pytest.mark.parametrize("name", JOINED)
@@ -63,10 +77,20 @@ def test_others_stay_apart(name: str) -> None:
     assert scatters(APART[name]) == 2
 
 
+def test_what_is_overwritten_is_looked_up_before() -> None:
+    (main,) = fused(LOOKED_UP).functions
+    made = [s for s in nodes_of(Stm, main) if isinstance(s.exp, Scatter)]
+    assert [s.pattern[0].name for s in made] == list(in_place_updates(main).updates)
+
+
+def test_what_is_copied_anyway_is_looked_up_by_the_scatter() -> None:
+    assert not any(isinstance(node, Screma) for node in walk(fused(KEPT)))
+
+
 @pytest.mark.device
-@pytest.mark.parametrize("name", JOINED | APART)
-def test_results_are_the_same(name: str) -> None:
-    text = HEAD + (JOINED | APART)[name]
+@pytest.mark.parametrize("body", [*(JOINED | APART).values(), LOOKED_UP, KEPT])
+def test_results_are_the_same(body: str) -> None:
+    text = HEAD + body
     program, oracle = (
         minifut.compile(text),
         minifut.compile(text, backend="interpreter"),
