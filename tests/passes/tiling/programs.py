@@ -22,7 +22,6 @@ class Tiled:
     text: str
     nest: str
     arguments: Callable[[np.random.Generator, int, int, int], list[Any]]
-    recognised: tuple[int, ...]
 
 
 def whole(random: np.random.Generator, *shape: int, dtype: type = np.float32) -> Any:
@@ -59,21 +58,17 @@ DIVISION = product("(/)", "(+) 0", ("i32", "i32", "i32"))
 MIXED = product("(\\x y -> f64.i16 x < y)", "(&&) true", ("i16", "f64", "bool"))
 
 PROGRAMS: dict[str, Tiled] = {
-    "product": Tiled(MATMUL, "main.map_map_redomap", two(), (0, 1)),
+    "product": Tiled(MATMUL, "main.map_map_redomap", two()),
     "division": Tiled(
         DIVISION,
         "main.map_map_redomap",
         lambda g, n, m, p: [nonzero(g, n, m), nonzero(g, m, p)],
-        (0, 1),
     ),
-    "mixed types": Tiled(
-        MIXED, "main.map_map_redomap", two(np.int16, np.float64), (0, 1)
-    ),
+    "mixed types": Tiled(MIXED, "main.map_map_redomap", two(np.int16, np.float64)),
     "shortest paths": Tiled(
         product("(+)", "f32.min f32.inf", ("f32", "f32", "f32")),
         "main.map_map_redomap",
         two(),
-        (0, 1),
     ),
     "gemm": Tiled(
         """
@@ -89,7 +84,6 @@ def main [n][m][p] (alpha: f32) (beta: f32) (a: [n][m]f32) (b: [m][p]f32)
             whole(g, m, p),
             whole(g, n, p),
         ],
-        (0, 1),
     ),
     "transposed": Tiled(
         """
@@ -97,7 +91,6 @@ def main [n][m][p] (a: [m][n]f32) (b: [p][m]f32): [n][p]f32 =
   map (\\r -> map (\\c -> reduce (+) 0 (map2 (*) r c)) b) (transpose a)""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, m, n), whole(g, p, m)],
-        (0, 1),
     ),
     "batched": Tiled(
         """
@@ -106,7 +99,6 @@ def main [q][n][m][p] (as: [q][n][m]f32) (bs: [q][m][p]f32): [q][n][p]f32 =
        as bs""",
         "main.map_map_map_redomap",
         lambda g, n, m, p: [whole(g, 3, n, m), whole(g, 3, m, p)],
-        (1, 2),
     ),
     "one matrix for the whole batch": Tiled(
         """
@@ -114,7 +106,6 @@ def main [q][n][m][p] (as: [q][n][m]f32) (b: [m][p]f32): [q][n][p]f32 =
   map (map (\\r -> map (\\c -> reduce (+) 0 (map2 (*) r c)) (transpose b))) as""",
         "main.map_map_map_redomap",
         lambda g, n, m, p: [whole(g, 2, n, m), whole(g, m, p)],
-        (0, 1),
     ),
     "masked": Tiled(
         """
@@ -124,7 +115,6 @@ def main [n][k][q] (a: [k][q]f32) (b: [q][k]f32) (x: [n][q]f32): [n][k][k]f32 =
       (transpose b)) a) x""",
         "main.map_map_map_redomap",
         lambda g, n, m, p: [whole(g, 3, m), whole(g, m, 3), whole(g, n + p, m)],
-        (1, 2),
     ),
     "nearest": Tiled(
         """
@@ -137,7 +127,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [p][m]f32): ([n][p]f32, [n][p]i64) =
   |> map unzip |> unzip""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, p, m)],
-        (0, 1),
     ),
     "an operator that does not commute": Tiled(
         """
@@ -147,7 +136,6 @@ def main [n][m][p] (a: [n][m]i32) (b: [m][p]i32): ([n][p]i32, [n][p]i32) =
   |> map unzip |> unzip""",
         "main.map_map_redomap",
         two(np.int32),
-        (0, 1),
     ),
     "two reductions": Tiled(
         """
@@ -159,7 +147,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): ([n][p]f32, [n][p]f32) =
   |> map unzip |> unzip""",
         "main.map_map_redomap_redomap",
         two(),
-        (0, 1),
     ),
     "two sums that are used afterwards": Tiled(
         """
@@ -172,7 +159,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32) (c: [n][p]f32)
   |> map unzip3 |> unzip3""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, m, p), whole(g, n, p)],
-        (0, 1),
     ),
     "two reductions of different lengths": Tiled(
         """
@@ -188,7 +174,6 @@ def main [n][m][p][l] (a: [n][m]f32) (b: [m][p]f32) (c: [n][l]f32) (d: [p][l]f32
             whole(g, n, m + 3),
             whole(g, p, m + 3),
         ],
-        (0, 1),
     ),
     "indices": Tiled(
         """
@@ -196,7 +181,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): [n][p]f32 =
   tabulate_2d n p (\\i j -> reduce (+) 0 (tabulate m (\\k -> a[i, k] * b[k, j])))""",
         "main.map_map_redomap",
         two(),
-        (0, 1),
     ),
     "parts of matrices": Tiled(
         """
@@ -206,7 +190,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32): [][]f32 =
   in map (\\r -> map (\\s -> reduce (+) 0 (map2 (*) r s)) (transpose d)) c""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n + 1, m + 1), whole(g, m + 1, p + 1)],
-        (0, 1),
     ),
     "every other, backwards": Tiled(
         """
@@ -216,7 +199,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [p][m]f32): [][]f32 =
         reduce (+) 0 (map2 (*) (r[::2] :> [h]f32) (s[::2] :> [h]f32))) b) a[::-1]""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, p, m)],
-        (0, 1),
     ),
     "something read once": Tiled(
         """
@@ -225,7 +207,6 @@ def main [n][m][p] (a: [n][m]f32) (b: [m][p]f32) (w: [n][p][m]f32): [n][p]f32 =
                       (transpose b) ws) a w""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, m, p), whole(g, n, p, m)],
-        (0, 1),
     ),
     "columns and a scalar per row": Tiled(
         """
@@ -233,7 +214,6 @@ def main [n][m][p] (s: [n]f32) (b: [m][p]f32): [n][p]f32 =
   map (\\x -> map (\\c -> reduce (+) 0 (map (\\y -> f32.max x y) c)) (transpose b)) s""",
         "main.map_map_redomap",
         lambda g, n, m, p: [whole(g, n), whole(g, m, p)],
-        (0, 1),
     ),
     "forces": Tiled(
         """
@@ -241,7 +221,6 @@ def main [n][m] (xs: [n]f32) (ys: [m]f32) (ws: [m]f32): [n]f32 =
   map (\\x -> reduce (+) 0 (map2 (\\y w -> w * (y - x)) ys ws)) xs""",
         "main.map_redomap",
         lambda g, n, m, p: [whole(g, n), whole(g, m), whole(g, m)],
-        (0,),
     ),
     "matrix and vector": Tiled(
         """
@@ -249,7 +228,6 @@ def main [n][m] (a: [n][m]f32) (x: [m]f32): [n]f32 =
   map (\\r -> reduce (+) 0 (map2 (*) r x)) a""",
         "main.map_redomap",
         lambda g, n, m, p: [whole(g, n, m), whole(g, m)],
-        (0,),
     ),
     "a check before": Tiled(
         """
@@ -262,6 +240,5 @@ def main [n][m][p] (a: [n][m]i32) (b: [m][p]i32) (is: [n]i64): [n][p]i32 =
             whole(g, m, p, dtype=np.int32),
             g.integers(0, max(n, 1), n),
         ],
-        (0, 1),
     ),
 }
