@@ -45,7 +45,7 @@ from minifut.lowering.tiles.clamp_sizes import clamp_tile_sizes
 from minifut.lowering.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
 from minifut.lowering.tiles.planner import plan_group
 from minifut.lowering.tiles.register_nests import tile_for
-from minifut.lowering.tiles.transfers import (
+from minifut.lowering.tiles.threads import (
     AccumulatorTile,
     accumulator_tile,
     store_tile,

@@ -22,9 +22,10 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
     vjp_reduce_extreme,
     vjp_reduce_mul,
 )
-from minifut.passes.differentiate.reverse.folds import vjp_interchange, vjp_split_fold
-from minifut.passes.differentiate.reverse.hist import (
+from minifut.passes.differentiate.reverse.folds import (
     vjp_hist_interchange,
+    vjp_interchange,
+    vjp_split_fold,
     vjp_split_hist,
 )
 from minifut.passes.differentiate.reverse.hist_affine import vjp_hist_affine

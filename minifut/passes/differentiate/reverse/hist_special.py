@@ -24,7 +24,7 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
     product_of_others,
     product_operator,
 )
-from minifut.passes.differentiate.reverse.hist import hist_of
+from minifut.passes.differentiate.reverse.folds import hist_of
 from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
 from minifut.passes.differentiate.reverse.scatter import gather, where_inside
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
