@@ -190,8 +190,7 @@ class WriteElement:
 
 @node
 class WriteConstants:
-    """The first elements of a memory get these constants, which the host holds as
-    bytes."""
+    """The first elements of a memory get these constants, held as bytes by the host."""
 
     printed = "fill {memory} with {elements}"
 
