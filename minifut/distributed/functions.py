@@ -97,8 +97,6 @@ class Functions:
             tuple(map(str, loop.pattern)),
         )
 
-    # --- functions ---
-
     def _function(
         self, kind: str, statements: Sequence[Stm], needed: set[Name], on_chunk: bool
     ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:

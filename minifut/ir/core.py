@@ -117,9 +117,6 @@ class Lambda:
     results: tuple[Type, ...]
 
 
-# --- expressions --------------------------------------------------------------
-
-
 @node
 class Copy:
     """An atom as an expression: another name for the same value."""
@@ -365,9 +362,6 @@ class Opaque:
 
     printed = "opaque({atom})"
     atom: Atom
-
-
-# --- programs -----------------------------------------------------------------
 
 
 @node

@@ -57,9 +57,6 @@ class SegSpace:
     sizes: tuple[Size, ...]
 
 
-# --- results of a kernel body ---------------------------------------------------
-
-
 @node
 class Returns:
     """Each point returns this value."""
@@ -132,9 +129,6 @@ class KernelBody(WithBelow):
     binds: ClassVar = {"statements": ("statements", "result")}
     statements: tuple[Stm, ...]
     result: tuple[KernelResult, ...]
-
-
-# --- segmented operations ---------------------------------------------------------
 
 
 @node
@@ -288,9 +282,6 @@ class CollectiveCopy:
     printed = "collective_copy {array}[<,{slice}>]"
     array: Name
     slice: tuple[Atom | DimSlice, ...]
-
-
-# --- parameters -------------------------------------------------------------------
 
 
 @immutable

@@ -35,9 +35,6 @@ KEEPING = BODIES | {Stm}
 BINDERS = frozenset((Param, ForLoop, SegSpace))
 
 
-# --- nodes -----------------------------------------------------------------------
-
-
 def children(node: object) -> list[Any]:
     """The direct child nodes, in the order of the fields."""
     children_of = fields.lister_of(type(node))
@@ -85,9 +82,6 @@ def _map_nodes_within(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple):
         return _map_tuple(value, lambda part: _map_nodes_within(part, function))
     return function(value) if fields.is_node(type(value)) else value
-
-
-# --- names -----------------------------------------------------------------------
 
 
 def size_names(type_: Type) -> frozenset[Name]:
@@ -233,9 +227,6 @@ def _names_within(value: object) -> Iterable[Name]:
         case ArrayType() | AccType():
             return size_names(value)
     return ()
-
-
-# --- replacing names ---------------------------------------------------------------
 
 
 class Replacer:

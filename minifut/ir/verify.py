@@ -62,8 +62,6 @@ class Verifier:
         self.accumulators: set[Name] = set()
         self._bound: set[Name] = set()
 
-    # --- structure ---
-
     def program(self, program: core.Program) -> None:
         self.statements(program.constants)
         require(
@@ -156,8 +154,6 @@ class Verifier:
         )
         self.unbind(added)
 
-    # --- names ---
-
     def bind(self, parameters: Iterable[Param]) -> list[Name]:
         added = []
         for parameter in parameters:
@@ -229,8 +225,6 @@ class Verifier:
                 raise Fault(f"{name} is not in scope")
         for child in children(node):
             self.uses(child)
-
-    # --- types ---
 
     def atom(self, atom: Atom) -> Type:
         if isinstance(atom, Name) and atom not in self.scope:

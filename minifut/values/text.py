@@ -172,9 +172,6 @@ def integer_range(element: str) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
-# --- arrays -------------------------------------------------------------------------
-
-
 def _read_array(
     data: bytes, offset: int, wrap: bool, element: str | None
 ) -> tuple[Value, int]:
@@ -257,8 +254,6 @@ def _count(counts: list[int], depth: int, count: int, offset: int) -> None:
     counts[depth] = count
 
 
-# --- strings ------------------------------------------------------------------------
-
 _ESCAPES = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", '"': '"', "'": "'",
@@ -309,9 +304,6 @@ def unescape(text: str, offset: int = 0) -> str:
                 pass
         position = found.end()
     return "".join(parts)
-
-
-# --- writing ------------------------------------------------------------------------
 
 
 def format_value(value: Value) -> str:

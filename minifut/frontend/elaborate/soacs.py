@@ -45,9 +45,6 @@ def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
     return parameters, element
 
 
-# --- map ---------------------------------------------------------------------------
-
-
 def map_(call: Call) -> Value:
     """`map f xs`."""
     function, array = call.arguments
@@ -97,9 +94,6 @@ def _rearranged(
             exp = core.Replicate((width,), atom)
             results.append(call.work.leaf(exp, "replicated").atom)
     return values.with_atoms(lifted, iter(results))
-
-
-# --- reduce and scan -----------------------------------------------------------------
 
 
 def operation(
@@ -161,9 +155,6 @@ def scan(call: Call) -> Value:
     return _emitted(call, exp, "scanned", array)
 
 
-# --- scatter and histograms ----------------------------------------------------------
-
-
 def _emitted(call: Call, exp: soacs.Soac, base: str, like: Value) -> Value:
     """The results of a SOAC, as a value with the structure of `like`."""
     build = call.work.build
@@ -221,9 +212,6 @@ def reduce_by_index(call: Call, rank: int) -> Value:
         _identity(call, types),
     )
     return _emitted(call, exp, "histogram", destination)
-
-
-# --- shapes --------------------------------------------------------------------------
 
 
 def reshape_outer(

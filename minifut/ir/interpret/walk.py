@@ -157,9 +157,6 @@ class Frame:
         return tuple([arrays.numpy_index(part) for part in self.parts(parts)])
 
 
-# --- expressions with one value ---------------------------------------------------
-
-
 def _atom(f: Frame, exp: core.Copy | core.Opaque, _: Type) -> Any:
     return f.atom(exp.atom)
 
@@ -239,9 +236,6 @@ SIMPLE: dict[type, Callable[[Frame, Any, Type], Any]] = {
     kernels.GetParameter: lambda f, e, _: f.run.parameter(e.parameter),
     kernels.AtLeast: _at_least,
 }
-
-
-# --- expressions with any number of values ----------------------------------------
 
 
 def _assert(f: Frame, exp: core.Assert) -> list[Any]:

@@ -168,8 +168,6 @@ class Session:
         if self.first_launches.waiting:
             self.first_launches.run()
 
-    # --- waiting ----------------------------------------------------------------------
-
     def wait(self) -> None:
         """Return when all commands are done."""
         self.launch_first()
@@ -212,8 +210,6 @@ class Session:
         self.cell[:] = 0
         if not self.shares_memory:
             self.cl.enqueue_copy(self.queue, self.failure, self.cell)
-
-    # --- interruptions ----------------------------------------------------------------
 
     def failure_of(self, error: BaseException, *in_use: Any) -> BaseException:
         """What to raise for an error that ended a run, with the device at rest.
@@ -277,8 +273,6 @@ class Session:
         self.running = entry
         if self.number[0]:
             self.clear_failure()
-
-    # --- data -------------------------------------------------------------------------
 
     def borrow(self, array: np.ndarray) -> Block:
         """A NumPy array as a block in place (devices that share memory only)."""

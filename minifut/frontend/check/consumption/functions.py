@@ -177,9 +177,6 @@ def check_no_global(
             )
 
 
-# --- calls -------------------------------------------------------------------------
-
-
 def apply_tree(
     state: State,
     exp: syntax.Exp,

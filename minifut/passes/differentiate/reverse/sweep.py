@@ -108,8 +108,6 @@ class ReverseSweep:
 
         return Reversed(tuple(inner.statements), back)
 
-    # --- bodies inside ---
-
     def again(
         self,
         build: Builder,
