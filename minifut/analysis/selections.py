@@ -14,8 +14,6 @@ It is proved by cases (`ir.cases`): the operator must give the operand that the 
 choose whether components of the operands are less, equal or greater.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 

@@ -1,7 +1,5 @@
 """`minifut explain-error`: the index of errors."""
 
-from __future__ import annotations
-
 import re
 
 import click

@@ -9,8 +9,6 @@
 Powers are in `scalar_powers.py`.
 """
 
-from __future__ import annotations
-
 from minifut.ir.c_types import C_NAMES
 from minifut.ir.scalar_powers import ON_CPU
 

@@ -31,8 +31,6 @@ none.
 `minifut.opencl.runtime.host_scalars`. None leaves it to a kernel of one point.
 """
 
-from __future__ import annotations
-
 import math
 from enum import Enum
 

@@ -9,8 +9,6 @@ then those of the reduces, then the elements of the mapped results. `map_`, `red
 and `scanomap` are the constructors with the usual names.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
 

@@ -1,7 +1,5 @@
 """What the verifier requires of operands that several expressions have."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -10,8 +10,6 @@ Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependenc
 data dependence" (POPL'83).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

@@ -5,8 +5,6 @@
 Lowering comes before them, printing as OpenCL C after them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

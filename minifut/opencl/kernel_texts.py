@@ -4,8 +4,6 @@ Each function is printed once, however many kernels call it, so that a module ca
 it once.
 """
 
-from __future__ import annotations
-
 from minifut.ir.scalar_opencl import helper_text
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.types import ScalarType

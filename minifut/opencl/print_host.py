@@ -13,8 +13,6 @@ variables that it uses, which returns them:
       x, i, = main_part(run, x, i)
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import field, replace
 

@@ -15,8 +15,6 @@ and `WORD` bits suffice for each.
 Source: the tables of bits of LLVM's SimplifyCFG; Warren, Hacker's Delight (2012).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from minifut.ir.builder import Builder, constant

@@ -4,8 +4,6 @@
 lowering. `run_pass` runs one pass by its name, for looking at it alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from minifut.errors import UsageError

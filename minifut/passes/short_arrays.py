@@ -12,8 +12,6 @@ Arrays that are updated stay: adjoints are updated again and again, and literals
 their elements made the gradient of bundle adjustment take six times as long.
 """
 
-from __future__ import annotations
-
 from itertools import product
 
 from minifut.ir import core

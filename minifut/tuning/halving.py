@@ -9,8 +9,6 @@ Source: "Non-stochastic best arm identification and hyperparameter optimization"
 (Jamieson and Talwalkar, 2016).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar

@@ -5,8 +5,6 @@
 The same check, with the same message, for each backend.
 """
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 

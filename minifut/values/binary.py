@@ -4,8 +4,6 @@
 64-bit little-endian integer, then the elements in row-major order, little-endian.
 """
 
-from __future__ import annotations
-
 import struct
 from math import prod
 

@@ -3,8 +3,6 @@
 Every complaint is a `UsageError` that names the data and the byte offset.
 """
 
-from __future__ import annotations
-
 import gzip
 import zlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables whose entries are removed at the end of a scope."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -4,8 +4,6 @@
 `check.mismatches`. The anchors name entries of docs/errors.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 

@@ -1,7 +1,5 @@
 """Declarations and module expressions."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 from minifut.errors import CompileError, Location

@@ -1,7 +1,5 @@
 """What is known of variables that elaboration made, so that checks are needless."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

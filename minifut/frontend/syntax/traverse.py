@@ -10,8 +10,6 @@
 What the checker finds (types, instances) is no syntax and not visited.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import fields

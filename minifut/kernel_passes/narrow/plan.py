@@ -4,8 +4,6 @@ Those that indices are computed from, and the variables of loops, if their bound
 known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from minifut.ir.node import immutable

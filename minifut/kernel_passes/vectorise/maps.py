@@ -1,8 +1,6 @@
 """Loops over points that do not depend on each other, vector by vector: Lift's asVector
 with the split that precedes it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -9,8 +9,6 @@ many updates as the loops around its updates make rounds, as far as is known on 
 host.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -19,8 +19,6 @@ Where neighbouring segments are contiguous in memory, lanes are segments
 (`cpu.segment_blocks`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import ClassVar
 

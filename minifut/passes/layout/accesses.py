@@ -9,8 +9,6 @@ the unnamed positions of a row taken as a whole). Sizes that are unknown before 
 program runs count as `TYPICAL`.
 """
 
-from __future__ import annotations
-
 from dataclasses import field
 from typing import TypeAlias
 

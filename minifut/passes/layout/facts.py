@@ -3,8 +3,6 @@ the costs of transposing arrays. Each is computed once, as the plan uses it for 
 state.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias

@@ -4,8 +4,6 @@
 of their own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -4,8 +4,6 @@ A chain of `let`s is walked down in a loop, then up again: on the way up, sizes 
 mention a name going out of scope become unknown.
 """
 
-from __future__ import annotations
-
 from minifut.frontend import syntax
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (

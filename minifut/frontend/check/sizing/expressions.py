@@ -4,8 +4,6 @@
 node, together with the unknown sizes that come into being there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

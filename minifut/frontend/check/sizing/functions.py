@@ -4,8 +4,6 @@ What a definition leaves open is generalised: sizes become size parameters, unkn
 sizes of its result the unknown sizes of the function.
 """
 
-from __future__ import annotations
-
 from minifut.errors import Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain

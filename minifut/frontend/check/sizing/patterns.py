@@ -1,7 +1,5 @@
 """Sizes of patterns."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from minifut.frontend import syntax, types

@@ -4,8 +4,6 @@ As for reductions of these operators, in each bin; the destination counts as one
 value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from minifut.ir import core

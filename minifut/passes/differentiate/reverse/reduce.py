@@ -6,8 +6,6 @@ min max    the first element that is it gets the adjoint
 others     y = l_i ⊙ x_i ⊙ r_i, with l and r from two exclusive scans
 """
 
-from __future__ import annotations
-
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm

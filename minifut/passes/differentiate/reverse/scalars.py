@@ -1,7 +1,5 @@
 """Adjoints of scalar operators: partial derivatives times the adjoint of the result."""
 
-from __future__ import annotations
-
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm

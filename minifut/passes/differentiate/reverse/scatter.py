@@ -5,8 +5,6 @@
 What was overwritten gets nothing; what was written out of bounds neither.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from minifut.ir import core, soacs
