@@ -32,7 +32,7 @@ from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
-from minifut.kernel_passes.vectorise.extremes import EXTREMES
+from minifut.kernel_passes.vectorise.maps import EXTREMES
 from minifut.kernel_passes.vectorise.operators import PointCode, VectorCode
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name

@@ -203,10 +203,6 @@ def _is_acc(parameter: Param) -> bool:
     return isinstance(parameter.type, AccType)
 
 
-def _carries(statement: Stm) -> bool:
-    return any(map(_is_acc, statement.pattern))
-
-
 class _Distribution:
     """Takes maps over accumulators apart; `stored` is what is computed before them."""
 
@@ -225,7 +221,7 @@ class _Distribution:
             if isinstance(exp, Screma) and updates_accumulators(exp) and not late:
                 made, statement = self.map(statement, exp)
                 before += made
-            if late or _carries(statement):
+            if late or any(map(_is_acc, statement.pattern)):
                 updates.append(statement)
                 made_late.update(p.name for p in statement.pattern if not _is_acc(p))
             else:

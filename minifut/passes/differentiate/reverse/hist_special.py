@@ -14,7 +14,9 @@ from minifut.ir.types import ScalarType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.extremes_and_products import (
+from minifut.passes.differentiate.reverse.folds import hist_of
+from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
+from minifut.passes.differentiate.reverse.reduce import (
     LAST,
     extreme_operator,
     factor,
@@ -22,8 +24,6 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
     product_of_others,
     product_operator,
 )
-from minifut.passes.differentiate.reverse.folds import hist_of
-from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
 from minifut.passes.differentiate.reverse.scatter import gather, where_inside
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
