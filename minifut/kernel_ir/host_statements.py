@@ -109,8 +109,7 @@ class Drop:
 
 @node
 class Launch:
-    """Run the kernel of that name over a grid of work-items; nothing happens when it is
-    empty.
+    """Run the kernel of that name over a grid of work-items; nothing if it is empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
     a scalar, a size, or (for local memory) its number of elements. `per_launch` are

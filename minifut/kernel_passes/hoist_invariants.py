@@ -1,5 +1,4 @@
-"""Move what is the same for all points out of loops over points: loads, divisions and
-functions.
+"""Move what is the same for all points out of loops: loads, divisions, functions.
 
     for (i = at; i < end; i++) {           w = ws[k];
         w = ws[k];                      →  for (i = at; i < end; i++) {

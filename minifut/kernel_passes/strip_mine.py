@@ -72,8 +72,7 @@ LARGEST = 200
     paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 9.3",
 )
 def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
-    """Loop over the points between two multiples of a period inside of a loop over
-    those.
+    """Loop over the points between two multiples of a period inside a loop over these.
 
     before:
         given (const float *xs, float *ys, long n, long w)

@@ -1,7 +1,6 @@
 """Run the test blocks of programs: each is compiled once and all its cases are run.
 
-A failure of one program, even an error inside minifut, never keeps the others from
-running.
+A failure of one program, even inside minifut, never keeps others from running.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Runs of a program under different settings: counted, in interleaved rounds, none of
-them twice.
+"""Runs of a program under different settings: counted, in rounds, none of them twice.
 
     trials = Trials(runs=5, budget=12 * thresholds * len(subjects))
     trials.sample(subject, settings).comparisons

@@ -1,7 +1,6 @@
 """Decide which variables of a kernel are of 32 bits.
 
-Those that indices are computed from, and the variables of loops, if their bounds are
-known.
+Those that indices are computed from, and variables of loops, if bounds are known.
 """
 
 from typing import Any

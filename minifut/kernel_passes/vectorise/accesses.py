@@ -75,8 +75,7 @@ def load_vector(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
 
 @rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_backwards(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
-    """Load elements that are laid out in memory from the last lane to the first as one
-    vector.
+    """Load elements that lie in memory from the last lane to the first as one vector.
 
     before:
         given (const float *xs, float *ys, long n, long t)

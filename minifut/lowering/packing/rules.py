@@ -124,8 +124,7 @@ def panels_of(region: CopyRegion, facts: GroupFacts) -> tuple[int, Size]:
 
 @decision(paper=LOCALITY, remark=remark)
 def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
-    """Pack into panels an array with unit stride across them: transpose squares in
-    registers.
+    """Pack into panels an array with unit stride across them: transpose in registers.
 
     before:
         like before of pack_into_panels, with
@@ -206,8 +205,7 @@ def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined
 
 @decision(paper=LOCALITY, remark=remark)
 def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
-    """Copy into rows with padding: rows at distances of large powers of two map to few
-    cache sets.
+    """Copy into rows with padding: rows at large powers of two map to few cache sets.
 
     before:
         given (n: i64, m: i64, a: [m][n]f32)

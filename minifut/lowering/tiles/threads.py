@@ -1,5 +1,4 @@
-"""Emission of threads with register tiles: a loop over threads for each vector width of
-the plan.
+"""Emission of threads with register tiles: a loop for each vector width of the plan.
 
     segmap thread (y < ty, x < tx) {..}       if RX % 16 == 0      (when it is built)
                                                   for (y ..) for (x ..) { float16 .. }

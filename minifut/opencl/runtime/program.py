@@ -4,8 +4,7 @@ instance = program.load(device="pocl", parameters={"main_tile": 32})
 ys = instance.main(xs)                       # NumPy arrays in and out
 ys = instance.main(xs, device=True)          # pyopencl arrays out
 
-A generated module is read without what loads and runs it, which is imported with the
-device.
+A generated module is read without what runs it, imported with the device.
 """
 
 from __future__ import annotations

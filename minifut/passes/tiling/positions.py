@@ -1,5 +1,4 @@
-"""Where the threads of a group read an array: per dimension an index range, or one
-place.
+"""Where the threads of a group read an array: per dimension a range, or one place.
 
     a[min(g * t * r + x * r + j, n - 1), b * d + l]      x < t, j < r, l < d
       dimension 0: from g * t * r, t * r long, of an index range that ends at n

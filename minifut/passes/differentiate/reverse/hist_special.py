@@ -1,7 +1,6 @@
 """Adjoints of histograms of sums, minima, maxima and products.
 
-As for reductions of these operators, in each bin; the destination counts as one more
-value.
+As for reductions of these operators, in each bin; the destination is one more.
 """
 
 from collections.abc import Callable
@@ -32,8 +31,7 @@ from minifut.rewrite.rule import rule
 
 @rule(paper="SC 2022, section 5.1")
 def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    r"""Sums: each value gets the adjoint of its bin, the destination that of the
-    result.
+    r"""Sums: each value gets its bin's adjoint, the destination that of the result.
 
     before:
         given (n: i64, is: [n]i64, xs: [n]f64)
