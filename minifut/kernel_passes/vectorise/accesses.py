@@ -225,15 +225,10 @@ def gather_at_data(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     declines: indices are no data, or elements have no masked accesses
         like declines of gather_masked
     declines: rounds read one element after the other of a row of each lane
-        given (const float *xs, const int *is, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            long at = (long)(is[j] * is[j]);
-            float y = 0.0f;
-            for (long i = 0; i < 3; i++) {
-                y = y * xs[at + i];
-            }
-            ys[j] = y;
-        }
+        like before, with
+        (long)is[j]; => (long)(is[j] * is[j]); float y = 0.0f;
+        => for (long k = 0; k < 3; k++) { y = y * xs[i + k]; }
+        xs[i * i] => y
     """
     memory = load.memory
     if goes_along_rows(load.index, lanes.varying, lanes.loops):

@@ -34,11 +34,8 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Sums: each value gets its bin's adjoint, the destination that of the result.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), add_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        hypot_f64 => add_f64
     after:
         like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
@@ -76,12 +73,9 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Minima or maxima: the index of each is found, too.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], -9.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (-9.0f64), \(a: f64, b: f64) -> (f64) {max_f64(a,
-              b)}),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        0.0f64 => -9.0f64
+        hypot_f64 => \(a: f64, b: f64) -> (f64) {max_f64(a, b)}
     after:
         let replicated: [4]f64 = replicate([4], -9.0f64)
         let replicated_1: [4]i64 = replicate([4], -1i64)
