@@ -75,11 +75,6 @@ class Limits:
     points: int = 0
     timeout: float = 60.0
 
-    @property
-    def per_pair(self) -> int:
-        """Runs for each threshold and data set, on average: at least for both ways."""
-        return max(PER_PAIR, 2 + 2 * self.runs)
-
 
 @dataclass(slots=True)
 class Autotuner:
@@ -164,7 +159,10 @@ class Autotuner:
         tasks = tasks_of(subjects, self.task.fixed)
         self.pairs = sum(len(task.places) for task in tasks)
         before = self.trials.done - (0 if self.limits.points else len(subjects))
-        self.trials.budget = before + self.limits.per_pair * self.pairs
+        # on average, for each threshold and data set: at least for both ways
+        self.trials.budget = (
+            before + max(PER_PAIR, 2 + 2 * self.limits.runs) * self.pairs
+        )
         reserve = 2 * FINAL_RUNS * len(subjects) if len(tasks) > 1 else 0
         step = 0
 

@@ -240,7 +240,7 @@ class Bounds:
         return found and self._binary(*found)
 
     def _of_unsigned(self, exp: kc.Expression) -> Bound | None:
-        """The same of an expression of u64; the lesser of two has the bounds of both."""
+        """The same of an expression of u64; a lesser of two has the bounds of both."""
         match exp:
             case kc.Cast(operand) if operand.type == kc.LONG:
                 bound = self.of(operand)

@@ -65,9 +65,6 @@ class LaneRow:
     backwards: bool
     own: kc.Memory
 
-    def is_read(self, body: kc.Block) -> bool:
-        return any(map(self.is_of, nodes_of(kc.Load, body)))
-
     def is_of(self, node: object) -> bool:
         return (
             isinstance(node, kc.Load | kc.Store)
@@ -147,7 +144,7 @@ def traverse_in_squares(loop: kc.For, vectoriser: Vectoriser) -> KernelOutcome:
         with k.nested() as body:
             squares.prefetch(rows)
             for row in rows:
-                if row.is_read(loop.body):
+                if any(map(row.is_of, nodes_of(kc.Load, loop.body))):
                     squares.load(row)
             k.emit(replace(scalar, start=begin, bound=begin + width, body=inside))
             for row in rows:
