@@ -96,6 +96,8 @@ class _Sweep:
         self.needed_roots: Counter[Name] = Counter()
         self.written: set[Name] = set()
 
+    # --- the names needed later ---
+
     def need(self, name: Name) -> None:
         if name not in self.needed:
             self.needed.add(name)
@@ -119,6 +121,8 @@ class _Sweep:
 
     def is_needed(self, roots: Roots) -> bool:
         return any(self.needed_roots[root] > 0 for root in roots)
+
+    # --- bodies ---
 
     def statements(self, statements: tuple[Stm, ...], place: object) -> None:
         """Backwards; `place` is the activation that the statements belong to."""
@@ -220,6 +224,8 @@ class _Sweep:
                 self.reset(before)
             else:
                 self.inner(node)
+
+    # --- updates ---
 
     def replace(self, result: Name, array: Name, overlap: Roots, place: object) -> None:
         roots = self.aliases.of(array)

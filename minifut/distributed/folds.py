@@ -196,6 +196,9 @@ def _mapped_folds(
     return ChunkFold((new,), tuple(combinations))
 
 
+# --- splitting maps -------------------------------------------------------------------
+
+
 def split_maps(
     statements: Sequence[Stm], chunked: ChunkedSizes, names: NameSource
 ) -> list[Stm]:

@@ -95,6 +95,8 @@ class Functions:
             tuple(map(str, loop.pattern)),
         )
 
+    # --- functions ---
+
     def _function(
         self, kind: str, statements: Sequence[Stm], needed: set[Name], on_chunk: bool
     ) -> tuple[str, tuple[str, ...], tuple[str, ...]] | None:

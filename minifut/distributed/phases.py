@@ -151,6 +151,8 @@ class Scheduler:
         self.chunked.scope[name] = I64
         return name
 
+    # --- statements ---
+
     def _statement(self, statement: Stm) -> None:
         try:
             self._place(statement)
@@ -272,6 +274,8 @@ class Scheduler:
             if any(p.name in needed for p in each.scan.pattern):
                 inside.discard(id(each.scan))
         return inside
+
+    # --- loops ---
 
     def _loop(self, statement: Stm, exp: Loop, number: int) -> None:
         for parameter in exp.parameters:

@@ -15,6 +15,9 @@ from minifut.frontend.syntax import Constructor, DimIndex, Exp, Index, QualName,
 AccessSteps: TypeAlias = list[str | tuple[DimIndex, ...]]
 
 
+# --- names, atoms -----------------------------------------------------------
+
+
 def variable(at: Location, name: str) -> Var:
     return Var(at, QualName(at, (), name))
 
@@ -48,6 +51,9 @@ def qualified_parens(at: Location, module: Exp, inner: Exp) -> syntax.QualParens
     return syntax.QualParens(at, module.name, inner)
 
 
+# --- sections ---------------------------------------------------------------
+
+
 def section_path(at: Location, steps: AccessSteps) -> Exp:
     names = [step for step in steps if isinstance(step, str)]
     if len(names) == len(steps):
@@ -56,6 +62,9 @@ def section_path(at: Location, steps: AccessSteps) -> Exp:
     if len(steps) == 1 and isinstance(first, tuple):
         return syntax.IndexSection(at, first)
     return syntax.UpdateSection(at, tuple(steps))
+
+
+# --- application and chains -------------------------------------------------
 
 
 def apply(at: Location, function: Exp, arguments: list[Exp]) -> Exp:
@@ -70,6 +79,9 @@ def apply(at: Location, function: Exp, arguments: list[Exp]) -> Exp:
             anchor="syntax-error",
         )
     return syntax.Apply(at, function, tuple(arguments))
+
+
+# --- prefix forms -----------------------------------------------------------
 
 
 def let_exp(

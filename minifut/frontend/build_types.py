@@ -7,6 +7,8 @@ from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.syntax import Literal, NamePattern, QualName, TypeExp
 
+# --- names and literals -----------------------------------------------------
+
 
 def qualified_more(at: Location, module: QualName, name: str) -> QualName:
     return QualName(at, (*module.qualifiers, module.name), name)
@@ -32,6 +34,9 @@ def character(at: Location, text: str) -> Literal:
     return Literal(at, literals.character(text, at))
 
 
+# --- attributes and parameters ----------------------------------------------
+
+
 def attribute_number(at: Location, text: str) -> syntax.Attribute:
     value, suffix = literals.number(text, at)
     if suffix or not isinstance(value, int):
@@ -43,10 +48,16 @@ def attribute_number(at: Location, text: str) -> syntax.Attribute:
     return syntax.Attribute(at, value)
 
 
+# --- types ------------------------------------------------------------------
+
+
 def type_sum(at: Location, clauses: list[tuple[str, list[TypeExp]]]) -> syntax.TypeSum:
     return syntax.TypeSum(
         at, tuple((name[1:], tuple(parts)) for name, parts in clauses)
     )
+
+
+# --- patterns ---------------------------------------------------------------
 
 
 def field_pattern_ascribed(

@@ -132,6 +132,9 @@ def _in_words(expected: set[str]) -> str:
     return " or ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
+# --- hints ------------------------------------------------------------------
+
+
 def _hint(tokens: TokenTable, place: int, expected: set[str]) -> str | None:
     """What to do, from the token found and those before it."""
     kind, text = tokens.kinds[place], tokens.texts[place]

@@ -79,6 +79,9 @@ def _own_identity() -> str:
     return Path(__file__).read_text(encoding="utf-8")
 
 
+# --- analysis, by Lark ------------------------------------------------------
+
+
 def analyse(text: str, starts: tuple[str, ...]) -> dict[str, Any]:
     """The table of a grammar as plain lists and dictionaries.
 

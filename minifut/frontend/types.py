@@ -31,6 +31,7 @@ from minifut.names import Name
 
 T = TypeVar("T")
 
+# --- types --------------------------------------------------------------------
 
 SCALAR_NAMES = [
     "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f16", "f32", "f64", "bool",
@@ -121,6 +122,8 @@ class Scheme:
     """each with its kind: "size", "", "~" or "^" """
     type: Type
 
+
+# --- making and taking apart ----------------------------------------------------
 
 BOOL = Scalar("bool")
 I32 = Scalar("i32")
@@ -319,6 +322,9 @@ def has_unique(type_: Type) -> bool:
             return False
         case Scalar() | Record() | Sum() | Meta():
             return any(map(has_unique, parts(type_)))
+
+
+# --- showing ---------------------------------------------------------------------
 
 
 def show(type_: Type) -> str:

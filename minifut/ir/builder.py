@@ -77,6 +77,8 @@ class Builder:
         self.attributes = attributes
         self.statements: list[Stm] = []
 
+    # --- statements ---
+
     def let(self, exp: core.Exp, base: str = "x", type: Type | None = None) -> Name:
         """Bind the one result of an expression."""
         if type is None:
@@ -120,6 +122,8 @@ class Builder:
             backtrace = (str(self.location),)
         self.bind((), core.Assert(condition, message, backtrace))
 
+    # --- nesting ---
+
     @contextmanager
     def body(self) -> Iterator[Builder]:
         """A builder for the statements of an inner body; see `finish`."""
@@ -152,6 +156,8 @@ class Builder:
         result = (made,) if isinstance(made, Name | Constant) else tuple(made)
         return Lambda(parameters, inner.finish(*result), self.types(result))
 
+    # --- functions ---
+
     def copy(self, node: T) -> T:
         """A copy with fresh names, entered into the scope."""
         return fresh_copy(node, self.names, self.scope)
@@ -178,6 +184,8 @@ class Builder:
         self.extend(made.statements)
         return made.result
 
+    # --- types ---
+
     def type(self, atom: Atom) -> Type:
         """The type of an atom."""
         return type_of_atom(atom, self.scope)
@@ -197,6 +205,8 @@ class Builder:
         type_ = self.type(array)
         assert isinstance(type_, ArrayType), f"{array}: {type_} is not an array"
         return type_.shape
+
+    # --- scalars ---
 
     def op(self, name: str, *operands: Atom, base: str | None = None) -> Name:
         """The scalar operator of that name at the type of the first operand."""
@@ -230,6 +240,8 @@ class Builder:
         if number is not None:
             return Constant(number, I64)
         return name if name is not None else self.let(core.SizeExp(size), base)
+
+    # --- arrays ---
 
     def index(
         self, array: Name, *slice_: Atom | core.DimSlice, base: str | None = None
@@ -292,6 +304,8 @@ class Builder:
         if not isinstance(function, Lambda):
             function = self.function(map(row_type, types), function, row)
         return self.let_many(soacs.map_(width, tuple(arrays), function), bases)
+
+    # --- accumulators ---
 
     def with_acc(
         self,

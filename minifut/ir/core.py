@@ -117,6 +117,9 @@ class Lambda:
     results: tuple[Type, ...]
 
 
+# --- expressions --------------------------------------------------------------
+
+
 @node
 class Copy:
     """An atom as an expression: another name for the same value."""
@@ -362,6 +365,9 @@ class Opaque:
 
     printed = "opaque({atom})"
     atom: Atom
+
+
+# --- programs -----------------------------------------------------------------
 
 
 @node

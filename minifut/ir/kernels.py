@@ -57,6 +57,9 @@ class SegSpace:
     sizes: tuple[Size, ...]
 
 
+# --- results of a kernel body ---------------------------------------------------
+
+
 @node
 class Returns:
     """Each point returns this value."""
@@ -129,6 +132,9 @@ class KernelBody(WithBelow):
     binds: ClassVar = {"statements": ("statements", "result")}
     statements: tuple[Stm, ...]
     result: tuple[KernelResult, ...]
+
+
+# --- segmented operations ---------------------------------------------------------
 
 
 @node
@@ -282,6 +288,9 @@ class CollectiveCopy:
     printed = "collective_copy {array}[<,{slice}>]"
     array: Name
     slice: tuple[Atom | DimSlice, ...]
+
+
+# --- parameters -------------------------------------------------------------------
 
 
 @immutable

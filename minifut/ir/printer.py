@@ -56,6 +56,8 @@ class Printer:
         self._taken: set[str] = set()
         self._next: dict[str, int] = {}
 
+    # --- names, sizes, types, atoms ---
+
     def name(self, name: Name) -> str:
         text = self._texts.get(name)
         if text is None:
@@ -110,6 +112,8 @@ class Printer:
 
     def atoms(self, atoms: Iterable[Atom]) -> str:
         return ", ".join([self.atom(atom) for atom in atoms])
+
+    # --- nodes ---
 
     def expression(self, exp: object) -> str:
         return self.node(exp) if hasattr(exp, "printed") else f"<{exp!r}>"
@@ -191,6 +195,8 @@ class Printer:
     def list(self, texts: Sequence[str]) -> str:
         """In parentheses, with commas."""
         return f"({', '.join(texts)})"
+
+    # --- statements, bodies, functions ---
 
     def parameter(self, parameter: Param) -> str:
         mark = "*" if parameter.unique else ""

@@ -69,6 +69,8 @@ class Reader(Tokens):
             raise self.fault("the end")
         return made
 
+    # --- nodes ------------------------------------------------------------------------
+
     def node(self, cls: type) -> Any:
         """What a form describes."""
         fields: dict[str, Any] = {}
@@ -119,6 +121,8 @@ class Reader(Tokens):
         """A field of a class."""
         return self.value(field.hint)
 
+    # --- fields -----------------------------------------------------------------------
+
     def value(self, hint: Any) -> Any:
         """What an annotation requires."""
         if hint in self.fields:
@@ -162,6 +166,8 @@ class Reader(Tokens):
                 self.expect(",")
             found.append(read())
         return tuple(found)
+
+    # --- words, names and constants ---
 
     def string(self) -> str:
         """A text in quotes, or a word that needs none."""
@@ -249,6 +255,8 @@ class Reader(Tokens):
             raise self.fault(" or ".join(LEVELS))
         return LEVELS[self.advance()]
 
+    # --- sizes and types ---
+
     def size(self) -> Size:
         """A sum of products."""
         total = -self.product() if self.take("-") else self.product()
@@ -300,6 +308,8 @@ class Reader(Tokens):
             return AccType(self.name(), self.shape(), self.value(elements))
         shape = self.shape()
         return array_of(self.scalar(), shape)
+
+    # --- statements -------------------------------------------------------------------
 
     def parameter(self) -> Param:
         name = self.name()

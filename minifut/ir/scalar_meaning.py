@@ -60,6 +60,9 @@ def fold(operator: Operator, *operands: Constant) -> Constant:
     return Constant(apply(operator, *given).item(), operator.result)
 
 
+# --- integers --------------------------------------------------------------------
+
+
 def quotient(x: Any, y: Any) -> Any:
     """x / y, towards zero."""
     return (x - np.fmod(x, y)) // y
@@ -126,6 +129,9 @@ def high_product(x: Any, y: Any) -> Any:
 def high_product_plus(x: Any, y: Any, z: Any) -> Any:
     """The upper half of x * y, plus z."""
     return high_product(x, y) + z
+
+
+# --- floats ----------------------------------------------------------------------
 
 
 def _elementwise(function: Callable[..., float]) -> Meaning:
@@ -245,6 +251,9 @@ def _through_single(function: Meaning) -> Meaning:
         return function(*half).astype(np.float16)
 
     return rounded
+
+
+# --- conversions -------------------------------------------------------------------
 
 
 def _conversion(source: ScalarType, target: ScalarType) -> Meaning:

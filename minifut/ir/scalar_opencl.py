@@ -104,6 +104,9 @@ def _float_text(number: float, type_: ScalarType) -> str:
     return f"({text})" if text.startswith("-") else text
 
 
+# --- spellings -------------------------------------------------------------------
+
+
 @cache
 def spelling(operator: Operator) -> Spelling:
     """How an operator is written."""

@@ -33,6 +33,9 @@ KEEPING = BODIES | {Stm}
 BINDERS = frozenset((Param, ForLoop, SegSpace))
 
 
+# --- nodes -----------------------------------------------------------------------
+
+
 def children(node: object) -> list[Any]:
     """The direct child nodes, in the order of the fields."""
     children_of = fields.lister_of(type(node))
@@ -80,6 +83,9 @@ def _map_nodes_within(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple):
         return _map_tuple(value, lambda part: _map_nodes_within(part, function))
     return function(value) if fields.is_node(type(value)) else value
+
+
+# --- names -----------------------------------------------------------------------
 
 
 def size_names(type_: Type) -> frozenset[Name]:
@@ -225,6 +231,9 @@ def _names_within(value: object) -> Iterable[Name]:
         case ArrayType() | AccType():
             return size_names(value)
     return ()
+
+
+# --- replacing names ---------------------------------------------------------------
 
 
 class Replacer:

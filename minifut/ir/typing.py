@@ -46,6 +46,9 @@ def body_types(body: core.Body, scope: Types) -> tuple[Type, ...]:
     return tuple(find(atom) for atom in body.result)
 
 
+# --- core ------------------------------------------------------------------------
+
+
 def _same_as_atom(exp: Any, scope: Types) -> tuple[Type, ...]:
     return (type_of_atom(exp.atom, scope),)
 
@@ -135,6 +138,9 @@ def _update_acc(exp: accumulators.UpdateAcc, scope: Types) -> tuple[Type, ...]:
     return (type_of_atom(exp.accumulator, scope),)
 
 
+# --- soacs -----------------------------------------------------------------------
+
+
 def _screma(exp: soacs.Screma, _: Types) -> tuple[Type, ...]:
     width = (exp.width,)
     results = exp.function.results
@@ -154,6 +160,9 @@ def _scatter(exp: soacs.Scatter, scope: Types) -> tuple[Type, ...]:
 
 def _hist(exp: Any, scope: Types) -> tuple[Type, ...]:
     return tuple(array_type(d, scope) for o in exp.operators for d in o.destinations)
+
+
+# --- derivatives -----------------------------------------------------------------
 
 
 def _of_function(
@@ -176,6 +185,9 @@ def _vjp(exp: derivatives.Vjp, scope: Types) -> tuple[Type, ...]:
 
 def _custom_vjp(exp: derivatives.CustomVjp, _: Types) -> tuple[Type, ...]:
     return _of_function(exp.function, exp.arguments)
+
+
+# --- kernels ---------------------------------------------------------------------
 
 
 def result_type(

@@ -60,6 +60,8 @@ class Verifier:
         self.accumulators: set[Name] = set()
         self._bound: set[Name] = set()
 
+    # --- structure ---
+
     def program(self, program: core.Program) -> None:
         self.statements(program.constants)
         require(
@@ -152,6 +154,8 @@ class Verifier:
         )
         self.unbind(added)
 
+    # --- names ---
+
     def bind(self, parameters: Iterable[Param]) -> list[Name]:
         added = []
         for parameter in parameters:
@@ -223,6 +227,8 @@ class Verifier:
                 raise Fault(f"{name} is not in scope")
         for child in children(node):
             self.uses(child)
+
+    # --- types ---
 
     def atom(self, atom: Atom) -> Type:
         if isinstance(atom, Name) and atom not in self.scope:

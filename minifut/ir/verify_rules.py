@@ -44,6 +44,9 @@ def check_expression(v: Verifier, statement: Stm) -> None:
     v.same_types(type_of(exp, v.scope), found, "the pattern")
 
 
+# --- core ------------------------------------------------------------------------
+
+
 def _scalar_op(v: Verifier, exp: core.ScalarOp) -> None:
     v.same_types(exp.operator.operands, v.types(exp.operands), f"{exp.operator}")
 
@@ -94,6 +97,9 @@ def _assert(v: Verifier, exp: core.Assert) -> None:
     check_atom(v, exp.condition, BOOL, "the condition")
 
 
+# --- accumulators ------------------------------------------------------------------
+
+
 def _with_acc(v: Verifier, exp: WithAcc) -> None:
     parameters = exp.function.parameters
     require(len(parameters) == len(exp.inputs), "as many accumulators as inputs")
@@ -131,6 +137,9 @@ def _update_acc(v: Verifier, exp: UpdateAcc) -> None:
         return
     v.same_types([I64] * len(type_.shape), v.types(exp.indices), "the indices")
     v.same_types(type_.elements, v.types(exp.values), "the values")
+
+
+# --- results with new sizes --------------------------------------------------------
 
 
 def _branch(v: Verifier, body: core.Body, pattern: tuple[Param, ...]) -> None:
@@ -194,6 +203,9 @@ def _apply(v: Verifier, exp: core.Apply, pattern: tuple[Param, ...]) -> None:
     v.same_types(results, [p.type for p in pattern], "the pattern")
 
 
+# --- soacs -----------------------------------------------------------------------
+
+
 def _screma(v: Verifier, exp: soacs.Screma) -> None:
     v.size(exp.width)
     v.lambda_(exp.function, check_rows(v, exp.arrays, exp.width), "the function")
@@ -221,6 +233,9 @@ def _hist(v: Verifier, exp: soacs.Hist) -> None:
     check_bins(v, exp.operators, list(exp.function.results), ())
 
 
+# --- derivatives -----------------------------------------------------------------
+
+
 def _derivative(v: Verifier, exp: derivatives.Jvp | derivatives.Vjp) -> None:
     for size in exp.shape:
         v.size(size)
@@ -238,6 +253,9 @@ def _custom_vjp(v: Verifier, exp: derivatives.CustomVjp) -> None:
     results = type_of(exp, v.scope)
     v.lambda_(exp.adjoint, (*results, *results), "the adjoint")
     v.same_types(arguments, exp.adjoint.results, "the adjoint gives")
+
+
+# --- kernels ---------------------------------------------------------------------
 
 
 BINDING = {

@@ -46,6 +46,8 @@ class CodeBuilder:
         self.group_name = names.fresh("group")
         self.declared.add(self.group_name)
 
+    # --- variables ---------------------------------------------------------------
+
     def variable(self, base: str, type_: kc.VectorType) -> kc.Variable:
         """A fresh variable that the caller declares."""
         name = self.names.fresh(base)
@@ -109,6 +111,8 @@ class CodeBuilder:
         self.constants[name] = kc.BuildConstant(name, parameter)
         return kc.Variable(name, kc.LONG)
 
+    # --- sizes and indices ---------------------------------------------------------
+
     def size_value(self, size: Size) -> kc.Expression:
         """A size over kernel and host variables as an i64 expression."""
         known = size.as_constant
@@ -133,6 +137,8 @@ class CodeBuilder:
         named = self.named(exp, base)
         assert isinstance(named, kc.Variable)
         return Size.of(named.name)
+
+    # --- control --------------------------------------------------------------------
 
     @contextmanager
     def nested(self) -> Iterator[list[kc.Statement]]:
@@ -246,6 +252,8 @@ class CodeBuilder:
             yield
         self.emit(kc.Reassociate(kc.Block(tuple(body))))
 
+    # --- memory ---------------------------------------------------------------------
+
     def use(self, memory: kc.Memory, *, written: bool = False) -> None:
         """Make a global memory a parameter, once; remember that it is written."""
         if memory.space != "global" or memory.name in self.declared:
@@ -317,6 +325,8 @@ class CodeBuilder:
         else:
             self.prologue.append(kc.DeclareArray(memory, count))
         return memory
+
+    # --- groups and failures ----------------------------------------------------------
 
     def identity(self, function: str, dimension: int = 0) -> kc.Expression:
         """`get_global_id` and its kin, as an i64."""

@@ -62,6 +62,8 @@ class ExpressionReader(Reader):
         space = self.advance()
         return kc.Memory(name, self.scalar(), space)
 
+    # --- expressions ------------------------------------------------------------------
+
     def exp(self) -> kc.Expression:
         """An expression, by its first token and the sign behind it."""
         made = self.primary()

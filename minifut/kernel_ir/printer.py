@@ -79,6 +79,8 @@ class KernelPrinter(printer.Printer):
         self.reserved = reserved_words() | printer.keywords()
         self.declared = Declared()
 
+    # --- nodes ------------------------------------------------------------------------
+
     def text(self, node: Any) -> str:
         match node:
             case KernelProgram():
@@ -156,6 +158,8 @@ class KernelPrinter(printer.Printer):
         if not block.statements:
             return "{}"
         return printer.braces([self.value(s) for s in block.statements])
+
+    # --- fields -----------------------------------------------------------------------
 
     def value(self, value: Any, in_union: bool = False) -> str:
         """What a field holds; in a union sizes and texts are marked as such."""

@@ -50,6 +50,8 @@ class KernelReader(ExpressionReader):
         super().__init__(text)
         self.functions: dict[str, kc.DeviceFunction] = {}
 
+    # --- programs ---------------------------------------------------------------------
+
     def kernel_program(self) -> KernelProgram:
         """The parts of a program, in any order."""
         parts: dict[str, list[Any]] = {}
@@ -102,6 +104,8 @@ class KernelReader(ExpressionReader):
             self.functions[made.name] = made
         return made
 
+    # --- nodes ------------------------------------------------------------------------
+
     def node(self, cls: type) -> Any:
         """What a form describes."""
         scoped = issubclass(cls, SCOPES)
@@ -145,6 +149,8 @@ class KernelReader(ExpressionReader):
         while not self.take("}"):
             found.append(self.value(hint))
         return tuple(found)
+
+    # --- fields -----------------------------------------------------------------------
 
     def value(self, hint: Any) -> Any:
         if isinstance(hint, type) and issubclass(hint, kc.Expression):

@@ -99,6 +99,8 @@ class _Checker(Expressions):
         lines = show(self.place[-1], False).splitlines()
         return "\n".join(lines[:10])
 
+    # --- kernels and functions --------------------------------------------------------
+
     def whole(self, kernel: kc.Kernel | kc.DeviceFunction) -> None:
         for parameter in kernel.parameters:
             match parameter:
@@ -133,6 +135,8 @@ class _Checker(Expressions):
             self.place.append(statement)
             self.statement(statement)
             self.place.pop()
+
+    # --- statements -------------------------------------------------------------------
 
     def statement(self, statement: kc.Statement) -> None:
         match statement:

@@ -35,6 +35,8 @@ class Expressions:
         else:
             self.given.discard(name)
 
+    # --- memories ---------------------------------------------------------------------
+
     def memory(self, memory: kc.Memory) -> None:
         if self.known.get(memory.name) != memory:
             raise Fault(f"{memory.name} is not visible as {memory.space}")
@@ -48,6 +50,8 @@ class Expressions:
     def global_memory(self, memory: kc.Memory) -> None:
         self.memory(memory)
         require(memory.space == "global", f"{memory.name} is {memory.space} memory")
+
+    # --- expressions ------------------------------------------------------------------
 
     def visible(self, name: Name, type_: kc.VectorType) -> None:
         known = self.known.get(name)

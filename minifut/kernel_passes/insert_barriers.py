@@ -121,6 +121,8 @@ class _Inserter:
         """of the statements and expressions of the kernel, by their identities"""
         self.loops: dict[tuple[int, Accesses], tuple[Ordered, Accesses]] = {}
 
+    # --- statements -------------------------------------------------------------------
+
     def statements(
         self, statements: Iterable[kc.Statement], pending: Accesses
     ) -> Ordered:
@@ -193,6 +195,8 @@ class _Inserter:
         statements, pending = self.statements(block.statements, pending)
         return kc.Block(statements), pending
 
+    # --- loops ------------------------------------------------------------------------
+
     def _loop(
         self, made: list[kc.Statement], loop: KernelLoop, pending: Accesses
     ) -> Accesses:
@@ -234,6 +238,8 @@ class _Inserter:
         self.loops[id(loop), entry] = known
         self.left = around
         return known
+
+    # --- accesses ---------------------------------------------------------------------
 
     def _conditions(self, statement: kc.Statement) -> Accesses:
         """The accesses of conditions and bounds."""

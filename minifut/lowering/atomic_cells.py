@@ -148,6 +148,9 @@ def cells_of(operator: Lambda) -> Cells:
     return Cells("lock", operator, types, (U32, *words))
 
 
+# --- values as words ------------------------------------------------------------------
+
+
 def _width(type_: ScalarType) -> int:
     """Bits of a value in a word; f16 is a float in registers."""
     return 32 if type_.name == "f16" else max(8, type_.bits)

@@ -24,6 +24,8 @@ from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
 
+# --- properties -----------------------------------------------------------------------
+
 
 def commutes(operator: SegBinOp) -> bool:
     """Whether the order of elements does not matter to the operator."""
@@ -74,6 +76,9 @@ def value_types(operators: tuple[SegBinOp, ...]) -> list[Type]:
         for operator in operators
         for type_ in operator.operator.results
     ]
+
+
+# --- accumulators ---------------------------------------------------------------------
 
 
 def returned(k: KernelBuilder, body: KernelBody) -> list[LoweredValue]:

@@ -118,6 +118,8 @@ class ExpressionPrinter:
         self.names.call(name, text)
         self.macros.add(name)
 
+    # --- types and expressions --------------------------------------------------------
+
     def type(self, type_: kc.VectorType) -> str:
         return register_type(type_.scalar, type_.lanes)
 

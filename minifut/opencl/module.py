@@ -210,6 +210,8 @@ class _Part:
         places = _tuple([repr(place) for place in failure.backtrace])
         return f"\n        rt.Failure({parts}, {places}),"
 
+    # --- entry points -----------------------------------------------------------------
+
     def entry(self, code: EntryCode, around: list[str]) -> tuple[str, str]:
         """The function that the runtime calls, and the description of the entry."""
         entry, function = code.entry, code.function

@@ -48,6 +48,8 @@ class CPrinter(ExpressionPrinter):
         self.lines: list[str] = []
         self.depth = 0
 
+    # --- statements -------------------------------------------------------------------
+
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
 
@@ -295,6 +297,8 @@ class CPrinter(ExpressionPrinter):
         if value.type.scalar.is_float:
             return f"as_long((double){text})"
         return text if value.type == kc.LONG else f"(long){text}"
+
+    # --- the kernel -------------------------------------------------------------------
 
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""

@@ -61,6 +61,8 @@ class HostPrinter:
         self.made = FunctionText(visible=constants)
         """of the function that is being printed"""
 
+    # --- values -----------------------------------------------------------------------
+
     def name(self, name: Name) -> str:
         self.made.used.add(name)
         return self.names.text(name)
@@ -116,6 +118,8 @@ class HostPrinter:
                 return f"{self.size(size)} >= run.parameters[{number}]"
             case Name() | Constant():
                 return self.atom(exp)
+
+    # --- statements -------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         self.made.lines.append("    " * self.made.depth + text)
@@ -305,6 +309,8 @@ class HostPrinter:
         if launch.work is not None:
             call += f".of({self.size(launch.work)})"
         self.line(f"{call}({', '.join(arguments)})")
+
+    # --- functions --------------------------------------------------------------------
 
     def function(self, function: kc.HostFunction, sees_constants: bool = True) -> str:
         """The text of a function that returns a tuple of scalars and blocks."""

@@ -143,6 +143,9 @@ def parameters_of(decisions: tuple[DecisionPoint, ...]) -> Iterator[Parameter]:
             yield from parameters_of(branch.decisions)
 
 
+# --- which paths --------------------------------------------------------------------
+
+
 def _registers(program: Program) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, None]] = {}
     for function in program.functions:
@@ -222,6 +225,9 @@ def _equivalent(decisions: tuple[DecisionPoint, ...], depth: int) -> dict[str, i
 def _depth(decisions: tuple[DecisionPoint, ...]) -> int:
     inside = (_depth(b.decisions) + 1 for c in decisions for b in c.branches)
     return max(inside, default=0)
+
+
+# --- names --------------------------------------------------------------------------
 
 
 def _label_of_tree(decision: DecisionPoint, settings: Settings) -> str:

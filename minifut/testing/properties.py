@@ -126,6 +126,8 @@ class _Run:
         self.opaques = tester.program.opaques
         self.described, self.type = self.validated()
 
+    # --- types ------------------------------------------------------------------------
+
     def validated(self) -> tuple[EntryType, Type]:
         """What the property takes. Raises `UsageError` if anything does not fit."""
         tester, name = self.tester, self.property.name
@@ -160,6 +162,8 @@ class _Run:
         types, _ = signature(tester.declarations[name])
         return given, types[0]
 
+    # --- calls ------------------------------------------------------------------------
+
     def holds(self, candidate: Sequence[Any]) -> bool:
         """Whether the property is true of a candidate."""
         value = self.value(candidate)
@@ -186,6 +190,8 @@ class _Run:
 
     def next_seed(self) -> int:
         return int(self.random.integers(1 << 64, dtype=np.uint64, endpoint=False))
+
+    # --- the search -------------------------------------------------------------------
 
     def run(self) -> str | None:
         """Try candidates until one fails."""

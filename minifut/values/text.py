@@ -172,6 +172,9 @@ def integer_range(element: str) -> tuple[int, int]:
     return int(limits.min), int(limits.max)
 
 
+# --- arrays -------------------------------------------------------------------------
+
+
 def _read_array(
     data: bytes, offset: int, wrap: bool, element: str | None
 ) -> tuple[Value, int]:
@@ -254,6 +257,8 @@ def _count(counts: list[int], depth: int, count: int, offset: int) -> None:
     counts[depth] = count
 
 
+# --- strings ------------------------------------------------------------------------
+
 _ESCAPES = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", '"': '"', "'": "'",
@@ -304,6 +309,9 @@ def unescape(text: str, offset: int = 0) -> str:
                 pass
         position = found.end()
     return "".join(parts)
+
+
+# --- writing ------------------------------------------------------------------------
 
 
 def format_value(value: Value) -> str:

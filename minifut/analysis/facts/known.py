@@ -70,6 +70,8 @@ class Facts:
         self.version = 0
         self.proving = 0
 
+    # --- scopes -----------------------------------------------------------------------
+
     @contextmanager
     def inner(self) -> Iterator[None]:
         """A scope: what is added in it is removed at its end, so that what was found
@@ -93,6 +95,8 @@ class Facts:
         made = find(self, atom)
         self.put(self.memo, (what, atom), (made, self.version))
         return made
+
+    # --- learning ---------------------------------------------------------------------
 
     def define(self, statement: Stm) -> None:
         """The names of a statement; results that come with their size have a size."""
@@ -281,6 +285,8 @@ class Facts:
         parts = (self.subjects(operand) for operand in exp.operands)
         return frozenset((condition,)).union(*parts)
 
+    # --- looking up -------------------------------------------------------------------
+
     def definition(self, atom: core.Atom) -> Exp | None:
         """The expression whose only result a name is."""
         if not isinstance(atom, Name):
@@ -317,6 +323,8 @@ class Facts:
                 ends = (least * coefficient, most * coefficient)
                 low, high = low + min(ends), high + max(ends)
         return low, high
+
+    # --- queries ----------------------------------------------------------------------
 
     def form(self, what: Size | core.Atom) -> Form:
         """A size or an integer atom as a form."""

@@ -45,6 +45,9 @@ ConditionalForm: TypeAlias = tuple[
 """facts and conditions that hold, and the value that the name has then"""
 
 
+# --- forms ----------------------------------------------------------------------------
+
+
 def form_of(facts: Facts, atom: core.Atom, depth: int = 0) -> Form:
     """An integer as a polynomial of names that are not made by a sum or product."""
     if isinstance(atom, Constant):
@@ -203,6 +206,9 @@ def _integer(facts: Facts, atom: core.Atom) -> bool:
     return isinstance(type_, ScalarType) and type_.is_integer
 
 
+# --- inequalities ---------------------------------------------------------------------
+
+
 def bounds_of(facts: Facts, atom: SizeFactor) -> list[Fact]:
     """What the definition of an atom says as inequalities."""
     match atom:
@@ -347,6 +353,9 @@ BOUNDS: dict[str, Callable[[Facts, Name, ScalarOp], list[Fact]]] = {
     "and": _mask_bounds,
     "convert": _converted_bounds,
 }
+
+
+# --- alternatives ---------------------------------------------------------------------
 
 
 def cases_of(facts: Facts, atom: SizeFactor) -> list[ConditionalForm]:

@@ -194,6 +194,9 @@ class _Search:
         return True
 
 
+# --- conditions -----------------------------------------------------------------------
+
+
 def holds(
     facts: Facts, condition: core.Atom, truth: bool = True, depth: int = 12
 ) -> Proof | None:

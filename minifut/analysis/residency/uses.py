@@ -108,6 +108,9 @@ def _mentioned(node: object) -> list[Name]:
     return list(found)
 
 
+# --- tiles in registers ---------------------------------------------------------------
+
+
 def find_tiles(body: KernelBody) -> set[Name]:
     """The arrays that register nests make, and those to which they are passed."""
     found: set[Name] = set()

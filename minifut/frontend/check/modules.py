@@ -53,6 +53,8 @@ class Checker:
         self._abstract: dict[Name, tuple[tuple[str, ...], str]] = {}
         """abstract types made so far in the module being checked"""
 
+    # --- declarations -------------------------------------------------------------
+
     def program(self, declarations: tuple[syntax.Declaration, ...]) -> None:
         """Check the declarations of the main file, past those that have faults."""
         faults = Faults(self.context)
@@ -167,6 +169,8 @@ class Checker:
         else:
             self._abstract.update(found.abstract)
         return found, bindings
+
+    # --- module expressions -----------------------------------------------------------
 
     def expression(self, node: syntax.ModuleExp) -> Signature:
         """The contents of a module expression, and the abstract types it makes."""

@@ -166,6 +166,8 @@ class Prelude:
         self._types: dict[str, TypeBinding] = {}
         self._signatures: dict[str, Signature] = {}
 
+    # --- lookup -------------------------------------------------------------------
+
     def term(self, name: str) -> Name | CheckedModule | None:
         """A value or module, made now if it was not mentioned before."""
         found = self._values.get(name)
@@ -262,6 +264,8 @@ class Prelude:
         """The names of values, for hints."""
         names = [name for space, name in index() if space == "value"]
         return dict.fromkeys((*names, *types.SCALAR_NAMES))
+
+    # --- making -------------------------------------------------------------------
 
     def intrinsic(self, key: str, base: str, scheme: types.Scheme) -> Name:
         """A value without a body."""

@@ -245,6 +245,9 @@ _RULES: dict[type, Callable[[Any], None]] = {
 }
 
 
+# --- recursive functions --------------------------------------------------------
+
+
 def check_recursion(node: syntax.ValueDeclaration, name: Name, result: Type) -> None:
     """A recursive function returns no function, and passes on those it is given."""
     uses = _uses(node.body, name)

@@ -168,6 +168,9 @@ def unapplied(location: Location) -> Exception:
     )
 
 
+# --- copies --------------------------------------------------------------------
+
+
 def copy_signature(
     context: Checking, signature: Signature, mapping: Mapping[Name, Replacement]
 ) -> tuple[Signature, dict[Name, Name]]:
@@ -270,6 +273,9 @@ def copy_binding(
     return TypeBinding(
         binding.name, binding.parameters, type_, (*binding.exts, *exts), binding.lifted
     )
+
+
+# --- refinement ------------------------------------------------------------------
 
 
 def _refine(context: Checking, scope: Scope, node: syntax.ModuleTypeWith) -> Signature:

@@ -110,6 +110,8 @@ class Solver:
 
         return types.map_type(type_, on_type)
 
+    # --- unification ----------------------------------------------------------
+
     def unify(self, left: Type, right: Type, path: tuple[str, ...] = ()) -> None:
         """Make two types equal, or raise `Mismatch`."""
         left, right = self.resolve(left), self.resolve(right)

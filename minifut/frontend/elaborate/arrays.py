@@ -200,6 +200,9 @@ def _select(work: Work, condition: Leaf, then: Leaf, otherwise: Leaf) -> Leaf:
     return work.leaf(exp, "bound")
 
 
+# --- updates -----------------------------------------------------------------------
+
+
 def update(
     work: Work,
     array: Value,
@@ -237,6 +240,9 @@ def _check_fits(
     found = checks.shape_text(work, tuple(given))
     message = ("Value of shape ", *found, " does not fit slice of shape ", *slice_, ".")
     checks.check(work, checks.all_of(work, same), message, location)
+
+
+# --- making arrays -----------------------------------------------------------------
 
 
 def literal(work: Work, rows: list[Value]) -> Value:

@@ -128,6 +128,9 @@ def _conjunction(work: Work, wanted: dict[Atom, Constant]) -> Atom:
     return result.atom
 
 
+# --- joining -----------------------------------------------------------------------
+
+
 def choose(
     work: Work,
     make: Callable[[list[Body]], core.Exp],

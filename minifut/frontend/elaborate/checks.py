@@ -54,6 +54,9 @@ def all_of(work: Work, conditions: list[Leaf]) -> Leaf:
     return result
 
 
+# --- proofs ------------------------------------------------------------------------
+
+
 def never_negative(work: Work, size: Size) -> bool:
     """Can it be shown that a size is at least 0?
 
@@ -108,6 +111,9 @@ def _is_natural(work: Work, atom: object) -> bool:
 def is_below(work: Work, index: Size, bound: Size) -> bool:
     """Can it be shown that index < bound?"""
     return never_negative(work, bound - index - ONE)
+
+
+# --- the checks --------------------------------------------------------------------
 
 
 def check_not_zero(work: Work, divisor: Leaf, location: Location) -> None:

@@ -115,6 +115,9 @@ def local_function(exp: syntax.LetFunction, env: Environment, work: Work) -> Clo
     )
 
 
+# --- names -------------------------------------------------------------------------
+
+
 def _qualified_parens(exp: syntax.QualParens, env: Environment, work: Work) -> Value:
     module = lookup(exp.module, env)
     assert isinstance(module, Module)
@@ -123,6 +126,9 @@ def _qualified_parens(exp: syntax.QualParens, env: Environment, work: Work) -> V
     inner = env.child()
     open_module(module, inner)
     return evaluate(exp.inner, inner, work)
+
+
+# --- constants ---------------------------------------------------------------------
 
 
 def _literal(exp: syntax.Literal, env: Environment, work: Work) -> Value:
@@ -155,6 +161,9 @@ def _hole_of(exp: syntax.Hole, type_: Type, env: Environment, work: Work) -> Val
     checks.check(work, false, ("Reached hole.",), exp.location)
     blanks = (sums.blank(work, type_) for type_ in leaf_types(static))
     return build(static, blanks, work)
+
+
+# --- compound ----------------------------------------------------------------------
 
 
 def _tuple(exp: syntax.TupleExp, env: Environment, work: Work) -> Value:
@@ -213,6 +222,9 @@ def _constructor(exp: syntax.Constructor, env: Environment, work: Work) -> Value
     static = resolve_type(exp.type, env, work, emit=True)
     assert isinstance(static, StaticSum), static
     return sums.construct(work, static, exp.name, payload)
+
+
+# --- application -------------------------------------------------------------------
 
 
 def bind_exts(exp: syntax.Exp, value: Value, env: Environment) -> None:
@@ -284,6 +296,9 @@ def _not(exp: syntax.Not, env: Environment, work: Work) -> Value:
 
 def _lambda(exp: syntax.Lambda, env: Environment, work: Work) -> Value:
     return Closure("", exp.parameters, exp.body, env.capture(), unsafe=work.mode.unsafe)
+
+
+# --- the rest ------------------------------------------------------------------------
 
 
 def _coercion(exp: syntax.Coercion, env: Environment, work: Work) -> Value:

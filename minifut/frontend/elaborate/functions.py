@@ -156,6 +156,9 @@ def _instance(closure: Closure, work: Work) -> dict[Name, Static | Size]:
     return found
 
 
+# --- making ------------------------------------------------------------------------
+
+
 def _make(
     work: Work,
     shared: Shared,

@@ -49,6 +49,8 @@ class Modules:
         self.imported: dict[str, Module] = {}
         self.entries: list[tuple[syntax.ValueDeclaration, Environment]] = []
 
+    # --- declarations ---
+
     def declarations(
         self, declarations: Iterable[syntax.Declaration], env: Environment
     ) -> tuple[Environment, Module]:
@@ -141,6 +143,8 @@ class Modules:
             return found[0]
 
         return Deferred(run)
+
+    # --- modules ---
 
     def module_declaration(
         self, declaration: syntax.ModuleDeclaration, env: Environment
@@ -292,6 +296,9 @@ def bind_names(
         found = home.meaning(inner)
         if found is not None:
             names[name] = found
+
+
+# --- signatures ----------------------------------------------------------------------
 
 
 def restrict(

@@ -149,6 +149,9 @@ def _wrapped(number: int | float, type_: ScalarType) -> int | float:
     return (int(number) + half) % (2 * half) - half
 
 
+# --- modules -----------------------------------------------------------------------
+
+
 @cache
 def numeric_module(name: str) -> Module:
     """`i32`, `f64`, ...: everything in it."""

@@ -69,6 +69,9 @@ def update_steps(
     return arrays.update(work, old, parts, value, location)
 
 
+# --- sections ----------------------------------------------------------------------
+
+
 def operator_section(
     exp: syntax.OperatorSection, env: Environment, work: Work
 ) -> Value:
@@ -144,6 +147,9 @@ def _parts(parts: list[IndexPart]) -> tuple[Value, ...]:
             bounds = (part.start, part.stop, part.step)
             found += [b for b in bounds if b is not None]
     return tuple(found)
+
+
+# --- coercions ---------------------------------------------------------------------
 
 
 def coercion(exp: syntax.Coercion, value: Value, env: Environment, work: Work) -> Value:

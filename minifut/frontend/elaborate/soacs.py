@@ -43,6 +43,9 @@ def element_parameters(call: Call, array: Value) -> tuple[list[Param], Value]:
     return parameters, element
 
 
+# --- map ---------------------------------------------------------------------------
+
+
 def map_(call: Call) -> Value:
     """`map f xs`."""
     function, array = call.arguments
@@ -92,6 +95,9 @@ def _rearranged(
             exp = core.Replicate((width,), atom)
             results.append(call.work.leaf(exp, "replicated").atom)
     return values.with_atoms(lifted, iter(results))
+
+
+# --- reduce and scan -----------------------------------------------------------------
 
 
 def operation(
@@ -153,6 +159,9 @@ def scan(call: Call) -> Value:
     return _emitted(call, exp, "scanned", array)
 
 
+# --- scatter and histograms ----------------------------------------------------------
+
+
 def _emitted(call: Call, exp: soacs.Soac, base: str, like: Value) -> Value:
     """The results of a SOAC, as a value with the structure of `like`."""
     build = call.work.build
@@ -210,6 +219,9 @@ def reduce_by_index(call: Call, rank: int) -> Value:
         _identity(call, types),
     )
     return _emitted(call, exp, "histogram", destination)
+
+
+# --- shapes --------------------------------------------------------------------------
 
 
 def reshape_outer(

@@ -169,6 +169,9 @@ def static_of(value: Value) -> Static:
             return UNKNOWN
 
 
+# --- slots of sums -----------------------------------------------------------------
+
+
 def slot_types(static: StaticSum) -> tuple[list[Type], dict[str, list[int]]]:
     """The slots behind the tag, and which of them each constructor uses.
 

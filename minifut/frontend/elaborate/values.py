@@ -148,6 +148,9 @@ Value: TypeAlias = (
 UNIT = RecordValue({})
 
 
+# --- making -----------------------------------------------------------------------
+
+
 def constant(value: int | float | bool, type_: ScalarType) -> Leaf:
     """A constant; an i64 is its own size."""
     size = Size.constant(int(value)) if type_ == I64 else None
@@ -181,6 +184,9 @@ def size_of(leaf: Value) -> Size:
     size = leaf.size if leaf.size is not None else scalar(leaf.atom, I64).size
     assert size is not None
     return size
+
+
+# --- going through -----------------------------------------------------------------
 
 
 def leaves(value: Value) -> list[Leaf]:

@@ -67,6 +67,8 @@ class Work:
         self.known = KnownVariables()
         self.has_accumulators = False
 
+    # --- statements ---
+
     @property
     def place(self) -> Location | None:
         """Where statements are from: in the user's files if a call there led here."""
@@ -117,6 +119,8 @@ class Work:
         """A size as an i64."""
         self.build.location = self.place
         return Leaf(self.build.size_atom(size, base), I64, size)
+
+    # --- nesting ---
 
     def assume_natural(self, size: Size) -> None:
         """A check has been made, where checks are: the size is not negative."""
@@ -200,6 +204,8 @@ class Work:
         return any(
             name.tag > mark and name not in self.known.globals for name in size.names()
         )
+
+    # --- complaints ---
 
     def unsupported(self, what: str, hint: str | None = None) -> CompileError:
         """What the compiler cannot do, located."""

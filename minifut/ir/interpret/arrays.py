@@ -170,6 +170,9 @@ def inside(indices: tuple[int, ...], shape: tuple[int, ...]) -> bool:
     return all(0 <= i < n for i, n in zip(indices, shape, strict=True))
 
 
+# --- segments and tiles -----------------------------------------------------------
+
+
 def vectorised(function: ArrayFunction, rank: int) -> ArrayFunction:
     """The operator on arrays, applied elementwise over their `rank` leading dimensions.
 

@@ -122,6 +122,9 @@ def result_atoms(result: kernels.KernelResult) -> list[Atom]:
             return [tile]
 
 
+# --- lanes ------------------------------------------------------------------------
+
+
 def may_run_in_lanes(
     f: Frame, body: Body | kernels.KernelBody, lanes: set[Name], results: Sequence[Type]
 ) -> bool:

@@ -28,6 +28,8 @@ from minifut.names import Name
 
 MapReduceScan: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
 
+# --- combining --------------------------------------------------------------------
+
 
 def single_operator(function: Lambda) -> Operator | None:
     """The scalar operator that a lambda `\\x y -> op(x, y)` is."""
@@ -95,6 +97,9 @@ def _mapped(f: Frame, points: PointValues, i: int, type_: Type) -> Any:
     return points.array(i, type_, f.shape(type_))
 
 
+# --- writes -----------------------------------------------------------------------
+
+
 def scatter(f: Frame, exp: soacs.Scatter) -> list[Any]:
     """Writes in order; the last of several writes to one place wins."""
     points = soac_points(f, exp.width, exp.arrays, exp.function)
@@ -157,6 +162,9 @@ def _histograms(
         bin_at += len(operator.shape)
         value_at += len(own)
     return results
+
+
+# --- segmented operations ---------------------------------------------------------
 
 
 def segmented(f: Frame, exp: MapReduceScan) -> list[Any]:

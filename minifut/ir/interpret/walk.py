@@ -155,6 +155,9 @@ class Frame:
         return tuple([arrays.numpy_index(part) for part in self.parts(parts)])
 
 
+# --- expressions with one value ---------------------------------------------------
+
+
 def _atom(f: Frame, exp: core.Copy | core.Opaque, _: Type) -> Any:
     return f.atom(exp.atom)
 
@@ -234,6 +237,9 @@ SIMPLE: dict[type, Callable[[Frame, Any, Type], Any]] = {
     kernels.GetParameter: lambda f, e, _: f.run.parameter(e.parameter),
     kernels.AtLeast: _at_least,
 }
+
+
+# --- expressions with any number of values ----------------------------------------
 
 
 def _assert(f: Frame, exp: core.Assert) -> list[Any]:

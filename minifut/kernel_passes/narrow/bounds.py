@@ -76,6 +76,8 @@ class Bounds:
         self._collect(kernel.body.statements, (), None)
         self._solve()
 
+    # --- variables --------------------------------------------------------------------
+
     def _collect(
         self,
         statements: Iterable[kc.Statement],
@@ -207,6 +209,8 @@ class Bounds:
         if start.size.as_constant != 0:
             size = maximum(start.size, size)
         return short(Bound(size, start.natural))
+
+    # --- expressions ------------------------------------------------------------------
 
     def of(self, exp: kc.Expression) -> Bound | None:
         """The bound of an i64 expression; None if it is unknown."""

@@ -115,6 +115,8 @@ class ExpressionVectoriser(VectorOperations):
         made: kc.Expression = map_children(exp, change)
         return None if self.varies(made) else made
 
+    # --- expressions ------------------------------------------------------------------
+
     def vectorise(self, exp: kc.Expression) -> kc.Expression:
         """The value for all lanes: a vector if it varies, else the expression."""
         if not self.varies(exp):
@@ -312,6 +314,8 @@ class ExpressionVectoriser(VectorOperations):
         if source == BOOL or target == BOOL:
             raise NotVectorisable("a cast of booleans")
         return kc.Cast(self.broadcast(operand), self.wide(target))
+
+    # --- memory -----------------------------------------------------------------------
 
     def load(self, load: kc.Load) -> kc.Expression:
         """The elements at the indices of all lanes."""

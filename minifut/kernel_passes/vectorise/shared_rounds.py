@@ -139,6 +139,8 @@ class _Sharing:
             return (inside(statement),)
         return (map_children(statement, inside),)
 
+    # --- one loop ---------------------------------------------------------------------
+
     def loop(
         self, loop: kc.For, conditions: Sequence[kc.Expression], reassociates: bool
     ) -> Sequence[kc.Statement] | None:

@@ -158,6 +158,8 @@ class Vectoriser:
             case _:
                 raise NotVectorisable(f"{type(statement).__name__} in lanes")
 
+    # --- variables --------------------------------------------------------------------
+
     def declare(self, variable: kc.Variable, init: kc.Expression | None) -> None:
         lanes, name = self.lanes, variable.name
         if name not in lanes.varying:
@@ -258,6 +260,8 @@ class Vectoriser:
             return replace(fail, values=tuple(lanes.lane(v, lane) for v in vectorised))
 
         self.out.extend(self.where_active(failure))
+
+    # --- control ----------------------------------------------------------------------
 
     def inner(self, block: kc.Block) -> kc.Block:
         """A block vectorised, under the mask that there is."""

@@ -20,6 +20,8 @@ class VectorOperations:
     def __init__(self, width: int) -> None:
         self.width = width
 
+    # --- types ------------------------------------------------------------------------
+
     def wide(self, scalar: ScalarType) -> kc.VectorType:
         """The type of a varying value; masks for booleans."""
         return kc.VectorType(I32 if scalar == BOOL else scalar, self.width)
@@ -70,6 +72,8 @@ class VectorOperations:
         """Zero in each lane."""
         return self.broadcast(kc.zero(scalar))
 
+    # --- masks ------------------------------------------------------------------------
+
     def as_mask(self, compared: kc.Expression, bits: int) -> kc.Expression:
         """The result of a comparison of operands of so many bits, as a mask."""
         return compared if bits == 32 else kc.Cast(compared, self.wide(BOOL))
@@ -104,6 +108,8 @@ class VectorOperations:
         """The mask of a comparison of vectors."""
         bits = register_bits(left.type.scalar)
         return self.as_mask(kc.Binary(symbol, left, right, self.wide(BOOL)), bits)
+
+    # --- memory -----------------------------------------------------------------------
 
     def from_memory(self, memory: kc.Memory, loaded: kc.Expression) -> kc.Expression:
         """Loaded elements as a register value: booleans are bytes in memory."""

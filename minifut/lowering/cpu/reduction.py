@@ -206,6 +206,9 @@ class ReductionChunk:
     long: bool = False
 
 
+# --- contiguous reads -----------------------------------------------------------------
+
+
 @mutable
 class Reads:
     """How many reads have unit stride along a segment, across segments, and both."""
@@ -304,6 +307,9 @@ def element_or_row(
 ) -> kc.Variable | Array:
     """The element of an array of rank 0, in a variable; else the array."""
     return view if view.rank else k.declare(base, k.read(view, ()))
+
+
+# --- lanes ----------------------------------------------------------------------------
 
 
 def lane_accumulators(

@@ -155,6 +155,9 @@ def _bytes(types: Sequence[ScalarType]) -> int:
     return sum(group_limits.local_bytes(type_) for type_ in types)
 
 
+# --- operators ------------------------------------------------------------------------
+
+
 def neutral_values(k: KernelBuilder, operators: Sequence[SegBinOp]) -> ElementValues:
     """The neutral elements of all operators."""
     return tuple(k.scalar(atom) for op in operators for atom in op.neutral)
@@ -178,6 +181,9 @@ def combine(
             results.append(k.declare("combined", value))
         at = end
     return tuple(results)
+
+
+# --- local memory and parallel regions ------------------------------------------------
 
 
 class SharedOperands:
@@ -261,6 +267,9 @@ def parallel_region(
             outer.extend(inside)
             if may_fail:
                 k.emit(kc.Label(label))
+
+
+# --- tasks -------------------------------------------------------------------------
 
 
 @immutable

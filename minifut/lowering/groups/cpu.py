@@ -195,6 +195,8 @@ class WorkerBuilder(KernelBuilder):
             return self.full_size(self.plan.definitions[atom])
         return self.index(atom)
 
+    # --- memory -----------------------------------------------------------------------
+
     def new_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
     ) -> Array:

@@ -114,6 +114,9 @@ def lower_seghist(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> None:
     bind_results(k, stm.pattern, [array for each in bins for array in each.arrays])
 
 
+# --- what they share ------------------------------------------------------------------
+
+
 def own_bins(k: KernelBuilder, stm: Stm, exp: kernels.SegHist) -> list[Bins]:
     """The destinations, or copies of them."""
     targets = iter(stm.pattern)

@@ -100,6 +100,9 @@ def _group_size(
 _THREADED = (SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
+# --- results ------------------------------------------------------------------------
+
+
 def _write_tile(
     width: int,
     k: GroupBuilder,

@@ -62,6 +62,8 @@ class GroupBuilder(KernelBuilder):
         scalars = all(isinstance(p.type, ScalarType) for p in values)
         return self.level == "thread" or scalars
 
+    # --- regions ---------------------------------------------------------------------
+
     @contextmanager
     def access_region(self) -> Iterator[None]:
         """Thread code that accesses memory."""
@@ -97,6 +99,8 @@ class GroupBuilder(KernelBuilder):
         if may_fail:
             self.emit(kc.Label(label))
             self.emit(kc.UniformExit())
+
+    # --- work shared by all threads --------------------------------------------------
 
     @contextmanager
     def unrolled(self, base: str, count: kc.Expression) -> Iterator[kc.Variable]:
@@ -147,6 +151,8 @@ class GroupBuilder(KernelBuilder):
             return
         given = super().write
         self.each((), lambda _: given(array, indices, value))
+
+    # --- memory ----------------------------------------------------------------------
 
     def new_array(
         self, element: ScalarType, shape: tuple[Size, ...], base: str
@@ -215,6 +221,8 @@ class GroupBuilder(KernelBuilder):
             if atom in makers and atom not in used and atom not in self.destinations:
                 assert isinstance(atom, Name)
                 self.destinations[atom] = target
+
+    # --- statements ------------------------------------------------------------------
 
     def rules(self) -> Mapping[type, Any]:
         from minifut.lowering.dispatch import RULES_OF_GROUPS

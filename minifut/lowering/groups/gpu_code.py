@@ -29,6 +29,8 @@ from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile, move
 
+# --- segmaps --------------------------------------------------------------------------
+
 
 def _segmap(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
     """The points of a space, shared by the threads of the group."""
@@ -104,6 +106,9 @@ def _register_nest(k: GroupBuilder, stm: Stm, exp: kernels.SegMap) -> None:
         k.bind(bound.name, place)
 
 
+# --- indexing -------------------------------------------------------------------------
+
+
 def _index(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
     """In group code: all threads read the same element."""
     with k.access_region():
@@ -130,6 +135,9 @@ def _index_in_thread(k: GroupBuilder, stm: Stm, exp: core.Index) -> None:
             raise NotInKernel("a register chosen when the kernel runs")
         at.append(index.name)
     k.define(bound, value.at(tuple(at)))
+
+
+# --- arrays ---------------------------------------------------------------------------
 
 
 def _replicate(k: GroupBuilder, stm: Stm, exp: core.Replicate) -> None:

@@ -106,6 +106,9 @@ def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:
     k.bind_all([p.name for p in bound], arrays)
 
 
+# --- segments and lanes -------------------------------------------------------------
+
+
 @contextmanager
 def tasks(
     k: GroupBuilder, outer: tuple[Size, ...], length: Size
@@ -153,6 +156,9 @@ def _reduce_consecutive(lanes: LaneGroup, point: Element) -> ElementValues:
     with parallel_region(k), consecutive(k, lanes.task) as index:
         lanes.combine_right(own, point(index))
     return lanes.tree(own)
+
+
+# --- operators on arrays ------------------------------------------------------------
 
 
 def _one_segment_per_thread(k: GroupBuilder, stm: Stm, exp: SegRed | SegScan) -> None:

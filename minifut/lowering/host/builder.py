@@ -61,6 +61,8 @@ class HostBuilder:
         self.location: Location | None = None
         self.accumulators: dict[Name, Accumulator] = {}
 
+    # --- names ------------------------------------------------------------------------
+
     def emit(self, statement: kc.HostStatement) -> None:
         """Append a statement."""
         self.statements.append(statement)
@@ -115,6 +117,8 @@ class HostBuilder:
         """An integer atom as a size."""
         return as_index(self.atom(atom))
 
+    # --- scalars ----------------------------------------------------------------------
+
     def own_scalar(self, name: Name, type_: ScalarType) -> Name:
         """A scalar variable of the host, under the name of the program."""
         self.scalars[name] = type_
@@ -154,6 +158,8 @@ class HostBuilder:
         name = self.scalar(exp, I64, parameter.kind)
         self.build.keep(name, parameter)
         return Size.of(name)
+
+    # --- memory -----------------------------------------------------------------------
 
     def allocate(
         self,
@@ -239,6 +245,8 @@ class HostBuilder:
         size = self.size(size)
         return size if self.scalars.keys() >= size.names() else None
 
+    # --- kernels ----------------------------------------------------------------------
+
     def kernel(self, base: str) -> KernelBuilder:
         """A builder for a new kernel."""
         return KernelBuilder(self, base)
@@ -288,6 +296,8 @@ class HostBuilder:
         else:
             self.emit(launch)
 
+    # --- binding ----------------------------------------------------------------------
+
     def bind(self, bound: Param, value: HostValue) -> None:
         """Bind a pattern element. An Array of rank 0 for a scalar is read now."""
         if isinstance(bound.type, ScalarType) and isinstance(value, Array):
@@ -301,6 +311,8 @@ class HostBuilder:
         """Bind all elements of a pattern."""
         for bound, value in zip(pattern, values, strict=True):
             self.bind(bound, value)
+
+    # --- statements -------------------------------------------------------------------
 
     def statements_of(
         self, statements: tuple[core.Stm, ...], results: tuple[Atom, ...] | None = None

@@ -21,6 +21,8 @@ from minifut.lowering.threads.code import counted
 from minifut.names import Name
 from minifut.passes.layout.by_default import value_by_default
 
+# --- scalars --------------------------------------------------------------------------
+
 
 def _same(host: HostBuilder, stm: Stm, exp: Any) -> None:
     atom = exp.atom
@@ -88,6 +90,9 @@ def _assert(host: HostBuilder, stm: Stm, exp: core.Assert) -> None:
     )
     number = host.program.failures.number(exp.message, types, exp.backtrace)
     host.emit(kc.HostAssert(condition, number, values))
+
+
+# --- arrays ---------------------------------------------------------------------------
 
 
 def _index(host: HostBuilder, stm: Stm, exp: core.Index) -> None:
@@ -198,6 +203,9 @@ def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
     if not (exp.array in host.facts.layouts.made and array.has_order(order)):
         array = host.copied(array, order)
     host.bind(stm.pattern[0], array)
+
+
+# --- control --------------------------------------------------------------------------
 
 
 def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:

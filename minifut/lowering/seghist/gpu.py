@@ -131,6 +131,9 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
     return True
 
 
+# --- in global memory ---------------------------------------------------------------
+
+
 def _in_global_memory(
     host: HostBuilder, operation: SegHist, targets: list[Target], wanted: Size
 ) -> None:
@@ -154,6 +157,9 @@ def _in_global_memory(
     launch_nest(
         host, "hist_global", shape, visit, expensive=False, parallel=False, fresh=True
     )
+
+
+# --- in local memory ----------------------------------------------------------------
 
 
 @immutable

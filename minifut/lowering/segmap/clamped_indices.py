@@ -141,6 +141,8 @@ class _Ranges:
         self.scattered = _scattered(operation)
         self.of: dict[Name, _Range] = {}
 
+    # --- bounds -----------------------------------------------------------------------
+
     def take_all(self, condition: Atom) -> bool:
         """Whether the condition is understood as bounds, which are noted."""
         exp = self.definitions.get(condition)
@@ -198,6 +200,8 @@ class _Ranges:
                 sign = 1 if exp.operator.name == "add" else -1
                 return root, added + sign * int(other.value)
         return index, 0
+
+    # --- the body ---------------------------------------------------------------------
 
     def clamped(self, build: Builder, body: KernelBody) -> ClampedIndices:
         """The bounds, and the body with its indices clamped."""

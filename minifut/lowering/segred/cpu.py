@@ -97,6 +97,9 @@ def is_less(host: HostBuilder, size: Size, number: int) -> Atom:
     return host.scalar(ScalarOp(operator("lt", I64), (name, limit)), BOOL, "few")
 
 
+# --- along segments -------------------------------------------------------------------
+
+
 def reduce_along(
     host: HostBuilder,
     reduction: Reduction,
@@ -243,6 +246,9 @@ def reduce_across(
     partials = reduce_across_segments(host, reduction, split, space, results, several)
     chunked = [p.rearrange((1, 0)) for p in partials]
     combine_chunks(host, reduction, split, chunked, results, rows)
+
+
+# --- the second step ------------------------------------------------------------------
 
 
 def combine_chunks(

@@ -61,6 +61,8 @@ class KernelBuilder(CodeBuilder):
         self.given: dict[Name, Size] = {}
         self.first_capacity = INITIAL_CAPACITY
 
+    # --- names ------------------------------------------------------------------------
+
     def bind(self, name: Name, value: LoweredValue) -> None:
         """`name` stands for the value from now on."""
         self.values[name] = value
@@ -107,6 +109,8 @@ class KernelBuilder(CodeBuilder):
         value = self.atom(name)
         assert isinstance(value, Array), f"{name} is a scalar"
         return value
+
+    # --- sizes ------------------------------------------------------------------------
 
     def scalar_parameter(self, name: Name, type_: ScalarType) -> kc.Variable:
         """A scalar of the host as a parameter, or as a constant of the build."""
@@ -184,6 +188,8 @@ class KernelBuilder(CodeBuilder):
     def is_of_host(self, size: Size) -> bool:
         """Whether the host can compute the size before the launch."""
         return self.declared.isdisjoint(size.names())
+
+    # --- memory -----------------------------------------------------------------------
 
     def is_small(self, element: ScalarType, count: Size) -> bool:
         """Whether so many elements are few enough for private memory."""
@@ -313,6 +319,8 @@ class KernelBuilder(CodeBuilder):
         with self.loop("i", self.size_value(shape[len(at)])) as i:
             self.each(shape, visit, (*at, Size.of(i.name)))
 
+    # --- statements -------------------------------------------------------------------
+
     def rules(self) -> Mapping[type, Any]:
         """What lowers each expression; see `threads.code`."""
         from minifut.lowering.dispatch import THREAD_RULES
@@ -357,6 +365,8 @@ class KernelBuilder(CodeBuilder):
                 if type_ == kc.LONG and name not in self.declared:
                     return Size.of(name)
         return None
+
+    # --- results of kernels -----------------------------------------------------------
 
     def pass_destinations(
         self,

@@ -14,6 +14,8 @@ from minifut.lowering.accumulators.common import lower_update
 from minifut.lowering.threads import control
 from minifut.lowering.threads.builder import KernelBuilder
 
+# --- scalars --------------------------------------------------------------------------
+
 
 def _same(k: KernelBuilder, stm: Stm, exp: Any) -> None:
     k.bind(stm.pattern[0].name, k.atom(exp.atom))
@@ -43,6 +45,9 @@ def _assert(k: KernelBuilder, stm: Stm, exp: core.Assert) -> None:
     types = tuple(value.type.scalar for value in values)
     number = k.host.program.failures.number(exp.message, types, exp.backtrace)
     k.fail_unless(condition, number, values)
+
+
+# --- arrays ---------------------------------------------------------------------------
 
 
 def _index(k: KernelBuilder, stm: Stm, exp: core.Index) -> None:

@@ -195,6 +195,9 @@ def is_relocatable(result: core.Param, function: core.Function) -> bool:
     return any(size.names() & own for size in result.type.shape)
 
 
+# --- calls ----------------------------------------------------------------------------
+
+
 def call_function(k: KernelBuilder, stm: Stm, exp: core.Apply) -> bool:
     """Call the device function; False if that is not possible here."""
     program = k.host.program

@@ -81,6 +81,9 @@ class TilePlan:
     threads: Mapping[Name, ThreadPlan] = field(default_factory=dict)
 
 
+# --- the plan as text -----------------------------------------------------------------
+
+
 def plan_lines(plan: TilePlan, printer: Printer) -> Iterator[str]:
     """A plan to read, a decision a line."""
     name, names = printer.name, _Names(printer)

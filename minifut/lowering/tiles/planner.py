@@ -135,6 +135,9 @@ def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Decline
     return True
 
 
+# --- facts ----------------------------------------------------------------------------
+
+
 def size_definitions(body: kernels.KernelBody) -> dict[Name, Size]:
     """What the names of sizes in a group stand for, without such names."""
     found: dict[Name, Size] = {}
@@ -165,6 +168,9 @@ def has_register_nests(exp: object) -> bool:
     """Whether an operation is one of threads with register nests."""
     is_threads = isinstance(exp, SegMap) and exp.level == THREAD
     return is_threads and any(True for _ in register_nests(exp))
+
+
+# --- copies ---------------------------------------------------------------------------
 
 
 def plan_copies(operation: SegMap, facts: GroupFacts) -> dict[Name, CopyPlan]:
@@ -231,6 +237,9 @@ def _entry(
     return facts.index(part.start), facts.size(part.length), facts.index(part.stride)
 
 
+# --- deferred initialisation ----------------------------------------------------------
+
+
 def _deferred(
     body: kernels.KernelBody, accumulators: tuple[AccumulatorChain, ...]
 ) -> tuple[dict[Name, Stm], dict[Name, FirstIteration]]:
@@ -249,6 +258,9 @@ def _deferred(
                 start = FirstIteration(loop.form.index, constants[name])
                 first[parameter.name] = start
     return deferred, first
+
+
+# --- threads --------------------------------------------------------------------------
 
 
 def _plan_threads(

@@ -43,6 +43,8 @@ class Converter:
             for p in entry.parameters
         ]
 
+    # --- in ---------------------------------------------------------------------------
+
     def leaves_of(self, arguments: tuple[Any, ...]) -> list[Any]:
         """The core arguments, sizes first."""
         entry = self.entry
@@ -251,6 +253,8 @@ class Converter:
             f"{self.entry.name}: argument {path}: expected {expected}, got "
             f"{describe(given)}{why}"
         )
+
+    # --- out --------------------------------------------------------------------------
 
     def results_of(self, leaves: tuple[Any, ...], on_device: bool) -> tuple[Any, ...]:
         """What the user gets, its contents there after the next wait."""

@@ -166,6 +166,8 @@ class Session:
         if self.first_launches.waiting:
             self.first_launches.run()
 
+    # --- waiting ----------------------------------------------------------------------
+
     def wait(self) -> None:
         """Return when all commands are done."""
         self.launch_first()
@@ -208,6 +210,8 @@ class Session:
         self.cell[:] = 0
         if not self.shares_memory:
             self.cl.enqueue_copy(self.queue, self.failure, self.cell)
+
+    # --- interruptions ----------------------------------------------------------------
 
     def failure_of(self, error: BaseException, *in_use: Any) -> BaseException:
         """What to raise for an error that ended a run, with the device at rest.
@@ -271,6 +275,8 @@ class Session:
         self.running = entry
         if self.number[0]:
             self.clear_failure()
+
+    # --- data -------------------------------------------------------------------------
 
     def borrow(self, array: np.ndarray) -> Block:
         """A NumPy array as a block in place (devices that share memory only)."""

@@ -123,6 +123,9 @@ def copy_statements(build: Builder, statements: Iterable[Stm], names: Renaming) 
         build.append(rename_to(statement, names))
 
 
+# --- finding them ---------------------------------------------------------------------
+
+
 def find_steps(loop: core.Loop, facts: Facts) -> RepeatedMap | Declined | None:
     """The steps of a loop or of two nested ones; None if it is no loop of one map."""
     steps = steps_of_level(loop)

@@ -81,6 +81,9 @@ def choose(build: Builder, condition: Atom, then: Atom, otherwise: Atom) -> Name
     return build.let(core.If(condition, *bodies), "chosen")
 
 
+# --- formulas --------------------------------------------------------------------
+
+
 def times(
     build: Builder, formula: str, operands: Mapping[str, Atom], factor: Atom
 ) -> Atom | None:

@@ -112,6 +112,8 @@ class LastVersion:
         self.scans = [exp for exp in self.made if isinstance(exp, SegScan)]
         self.shared = [sharing_of(fold, iotas) for fold in self.folds]
 
+    # --- thresholds for a CPU ---------------------------------------------------------
+
     def of_map(self, one_operation: bool, columns: bool) -> int:
         """The default of a map, whose last version may be one segmented operation, and
         rows of points `columns` in memory."""
@@ -190,6 +192,8 @@ class LastVersion:
             return CPU_PRODUCTS
         operations = sum(isinstance(exp, SEGMENTED) for exp in self.made)
         return NEVER if operations <= 2 else CPU_FOLD
+
+    # --- what thresholds compare ------------------------------------------------------
 
     def counted(self, points: Size, perfect: bool) -> Size:
         """The points of a map, as its threshold counts them."""

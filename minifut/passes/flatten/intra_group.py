@@ -130,6 +130,9 @@ def with_own_destinations(
     return statement
 
 
+# --- what a group needs -----------------------------------------------------------
+
+
 @immutable
 class GroupRequirements:
     """`parallelism` is the number of points of the largest operation of the threads,

@@ -129,6 +129,8 @@ class _Reader:
     waiting: set[Name] | None = field(default_factory=set)
     found: list[Access] = field(default_factory=list)
 
+    # --- scalars ----------------------------------------------------------------------
+
     def place(self, atom: Atom) -> Place:
         return self.known.get(atom, Place()) if isinstance(atom, Name) else Place()
 
@@ -166,6 +168,8 @@ class _Reader:
                     across |= along & own.along
                     along ^= own.along
         return Place(frozenset(along), frozenset(across))
+
+    # --- statements -------------------------------------------------------------------
 
     def statements(self, statements: tuple[Stm, ...], loops: tuple[Name, ...]) -> None:
         for statement in statements:
@@ -244,6 +248,8 @@ class _Reader:
                 return
             del self.found[start:]
         self.statements(body.statements, around)
+
+    # --- arrays -----------------------------------------------------------------------
 
     def view(self, name: Name) -> View | None:
         """An array as it is seen in the kernel; None if a thread makes it."""

@@ -148,6 +148,8 @@ class _LayoutRewriter:
         self.innermost[name] = dimension
         return name
 
+    # --- statements -------------------------------------------------------------------
+
     def statement(self, statement: Stm, copies: Copies) -> None:
         choice = self.choices.get(id(statement))
         exp = statement.exp

@@ -105,6 +105,8 @@ class _Planner:
         """Whether so many transitions were tried that only the best is followed."""
         return self.tried > MOST_TRANSITIONS
 
+    # --- bodies -----------------------------------------------------------------------
+
     def solve(self, body: Body, state: LayoutState) -> EndsOfBody:
         """The cheapest decisions in a body for each order of its results."""
         later = self.known.later[id(body)]
@@ -196,6 +198,8 @@ class _Planner:
                 cost = self.known.conform(arrays, found, self.known.row_major(arrays))
         return cost, after, None
 
+    # --- kernels ----------------------------------------------------------------------
+
     def kernel(
         self, statement: Stm, facts: KernelFacts, state: LayoutState
     ) -> Iterator[Transition]:
@@ -277,6 +281,8 @@ class _Planner:
             offer.fastest if other else None, tuple(reads), tuple(results)
         )
         return cost, after, (id(statement), choice, ())
+
+    # --- control ----------------------------------------------------------------------
 
     def branches(
         self, statement: Stm, exp: core.If | core.Match, state: LayoutState

@@ -88,6 +88,8 @@ class FactsWalk:
             statements = self.statements(function.body.statements)
         return replace(function, body=replace(function.body, statements=statements))
 
+    # --- statements -------------------------------------------------------------------
+
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         made: list[Stm] = []
         for statement in statements:
@@ -129,6 +131,8 @@ class FactsWalk:
                 for bound, is_limited in zip(pattern, self.limited[1], strict=False):
                     if is_limited:
                         self.facts.limit_elements(bound.name, width)
+
+    # --- scopes -----------------------------------------------------------------------
 
     def inside(self, exp: Any) -> Any:
         """An expression with its bodies walked, each in a scope of its own."""

@@ -42,11 +42,17 @@ def check_expression(state: State, exp: syntax.Exp) -> AliasTree:
     return RULES[type(exp)](state, exp)
 
 
+# --- values without aliases -------------------------------------------------------
+
+
 def fresh(state: State, exp: syntax.Exp) -> AliasTree:
     """Literals, arrays, ranges: the parts are used, the value shares nothing."""
     for part in subexpressions(exp):
         check_expression(state, part)
     return tree_of(exp.type) if exp.type is not None else AliasLeaf()
+
+
+# --- variables --------------------------------------------------------------------
 
 
 def variable(state: State, exp: syntax.Var) -> AliasTree:
@@ -106,6 +112,9 @@ def with_marks(type_: types.Type | None, marked: types.Type) -> types.Type:
             return types.mark_unique(type_) if types.has_unique(marked) else type_
 
 
+# --- transparent ------------------------------------------------------------------
+
+
 def wrapped(
     state: State, exp: syntax.Ascription | syntax.Coercion | syntax.Attributed
 ) -> AliasTree:
@@ -145,6 +154,9 @@ def assertion(state: State, exp: syntax.Assert) -> AliasTree:
     return check_expression(state, exp.value)
 
 
+# --- products, sums, projections --------------------------------------------------
+
+
 def tuple_expression(state: State, exp: syntax.TupleExp) -> AliasTree:
     return Parts(
         tuple((str(i), check_expression(state, e)) for i, e in enumerate(exp.elements))
@@ -175,6 +187,9 @@ def indexing(state: State, exp: syntax.Index) -> AliasTree:
         check_expression(state, part)
     assert exp.type is not None
     return tree_of(exp.type, all_aliases(tree))
+
+
+# --- binding and branching --------------------------------------------------------
 
 
 def let(state: State, exp: syntax.Let) -> AliasTree:
@@ -233,6 +248,9 @@ def join_branches(
     return without(tree, everything)
 
 
+# --- updates ----------------------------------------------------------------------
+
+
 def update(state: State, exp: syntax.Update) -> AliasTree:
     _, *indices, _ = subexpressions(exp)
     for part in indices:
@@ -259,6 +277,9 @@ def let_update(state: State, exp: syntax.LetUpdate) -> AliasTree:
         exp.name_resolved, aliasing_itself(tree, exp.name_resolved), consumable=True
     )
     return leave_scope(check_expression(state, exp.body), {exp.name_resolved})
+
+
+# --- applications -----------------------------------------------------------------
 
 
 def application(state: State, exp: syntax.Apply) -> AliasTree:

@@ -177,6 +177,9 @@ def check_no_global(
             )
 
 
+# --- calls -------------------------------------------------------------------------
+
+
 def apply_tree(
     state: State,
     exp: syntax.Exp,

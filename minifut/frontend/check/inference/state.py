@@ -67,6 +67,8 @@ class Inference:
         self._letters: dict[int, str] = {}
         """how messages call the types that are not known yet"""
 
+    # --- types to be found ------------------------------------------------------
+
     def free(self, location: Location, lifted: str = "^") -> Meta:
         return self.solver.fresh(Free(lifted), self.level, location)
 
@@ -119,6 +121,8 @@ class Inference:
             self._letters[number] = next(c for c in letters if c not in used)
         return self._letters[number]
 
+    # --- equality of types ------------------------------------------------------
+
     def unify(
         self,
         location: Location,
@@ -136,6 +140,8 @@ class Inference:
             raise type_mismatch(
                 self, location, fault, text, fault.anchor, hint
             ) from None
+
+    # --- names --------------------------------------------------------------------
 
     def bind(self, written: str, type_: Type) -> Name:
         """Bring a value of one type into scope."""

@@ -74,6 +74,8 @@ class Sizing:
         self._occurrences = 0
         self._shown = Shown()
 
+    # --- metas and unknown sizes ------------------------------------------------
+
     def fresh(
         self,
         location: Location | None,
@@ -124,6 +126,8 @@ class Sizing:
     def bind_size_like(self, name: Name, location: Location | None) -> None:
         """A variable may occur in sizes, as itself."""
         self.rigid[name] = Rigid(self.level, True, location)
+
+    # --- normal forms -------------------------------------------------------------
 
     def normal(self, size: Size) -> Size:
         """A size with found metas replaced."""
@@ -192,6 +196,8 @@ class Sizing:
         shown = numbered if base in ("d", "dv") else base
         return SizeVar(Name(shown, -size.id))
 
+    # --- fresh sizes for known types ------------------------------------------------
+
     def freshen(
         self,
         type_: Type,
@@ -242,6 +248,8 @@ class Sizing:
         if isinstance(type_, Arrow | Record | Sum):
             for inner in parts(type_):
                 self.register_binders(inner, location)
+
+    # --- values -------------------------------------------------------------------
 
     def scheme(self, name: Name) -> Scheme:
         found = self.values.get(name)
@@ -353,6 +361,8 @@ class Sizing:
             return self.copy_of(size, occurrence)
 
         return map_type(type_, _scalars, on_size)
+
+    # --- messages -----------------------------------------------------------------
 
     def note_on(self, *sizes: Size) -> str:
         """Where unknown sizes come from."""

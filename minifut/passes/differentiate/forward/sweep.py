@@ -64,6 +64,8 @@ class Tangents:
         add_parameters(self.context.scope, made)
         return tuple(made)
 
+    # --- sweeping ---
+
     def statements(self, build: Builder, statements: Iterable[Stm]) -> None:
         """Emit statements with their tangents."""
         for statement in statements:

@@ -42,6 +42,8 @@ class Adjoints:
             inner.values.pop(name, None)
         return inner
 
+    # --- reading ---
+
     def of(self, atom: Atom) -> Atom | None:
         """What has been contributed."""
         return self.values.get(atom) if isinstance(atom, Name) else None
@@ -55,6 +57,8 @@ class Adjoints:
         found = self.values.get(name)
         type_ = self.type(build, name)
         return build.zero(type_) if found is None else fit(build, found, type_)
+
+    # --- contributing ---
 
     def add(self, build: Builder, atom: Atom, adjoint: Atom | None) -> None:
         """Contribute to the adjoint of an atom, if it is active."""

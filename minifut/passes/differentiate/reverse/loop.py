@@ -339,6 +339,9 @@ class _Return:
         self.swept.back(build, adjoints, given)
 
 
+# --- pieces ----------------------------------------------------------------------
+
+
 def _bind(build: Builder, loop: Loop) -> tuple[Param, ...]:
     pattern = pattern_of(build, loop.parameters)
     build.bind(pattern, loop)

@@ -278,6 +278,8 @@ class _Updates:
         statements = (*before.statements, new, *copies)
         return _Link(exp.initial[number], statements, kept, undo)
 
+    # --- names ---
+
     def parameter(self, base: str, type_: Type) -> Param:
         (made,) = self.build.parameters((type_,), base)
         return made

@@ -108,6 +108,8 @@ class ReverseSweep:
 
         return Reversed(tuple(inner.statements), back)
 
+    # --- bodies inside ---
+
     def again(
         self,
         build: Builder,
