@@ -4,6 +4,8 @@ The first thing that it does is to answer interrupts (`interrupts.install`); tho
 come before, while Python itself starts, are Python's.
 """
 
+from __future__ import annotations
+
 
 def main() -> None:
     """Run the command."""

@@ -1,5 +1,7 @@
 """What a backend gives a program: calls, timed runs, values of opaque types."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import FunctionType

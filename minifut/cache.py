@@ -10,6 +10,8 @@ absent. Nothing here ever fails a compilation: a folder that cannot be read or w
 means that the work is done again; a warning says so once.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import logging

@@ -5,6 +5,8 @@ usual thresholds the collector takes a quarter of the time of a compilation and 
 of that of imports.
 """
 
+from __future__ import annotations
+
 import gc
 import threading
 from collections.abc import Iterator

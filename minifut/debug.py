@@ -12,6 +12,8 @@
 Everything is written to standard error.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from functools import lru_cache

@@ -11,6 +11,8 @@ keeps its permissions, and what is no regular file (a pipe with a reader, a devi
 such as `/dev/null`) is written to, never replaced.
 """
 
+from __future__ import annotations
+
 import contextlib
 import errno
 import io

@@ -5,6 +5,8 @@ generated_program(text).kernels      (Kernel("main_mapped", "__kernel ..."), ...
 What Python compiles a text to is kept in the cache folder for the next process.
 """
 
+from __future__ import annotations
+
 import marshal
 import sys
 from functools import lru_cache

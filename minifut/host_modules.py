@@ -10,6 +10,8 @@ with a checksum, and read again before it is used. Modules are kept in memory, a
 the folder for what is kept between runs (`minifut.cache`).
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os

@@ -7,6 +7,8 @@ compiled when a class is made, in a millisecond if it is frozen and has slots. T
 a tenth of the time of compiling a small program, or of loading a compiled one.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import operator
 from collections.abc import Callable, Sequence

@@ -5,6 +5,8 @@ give the same error for a wrong one; tuples, records and opaque values are taken
 into the core program's leaves and put together again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -10,6 +10,8 @@ The text and the options together are the recipe of the program (`minifut.recipe
 that an equal program can be loaded in another process without the compiler.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Iterable, Mapping

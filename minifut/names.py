@@ -5,6 +5,8 @@ that is passed to what needs it, so that no global counter exists and a pass run
 twice on the same text gives the same text.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 

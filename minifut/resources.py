@@ -5,6 +5,8 @@ The grammar is in `grammar/` at the top of the repository and the index of error
 (Caches are in `minifut/cache.py`.)
 """
 
+from __future__ import annotations
+
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent

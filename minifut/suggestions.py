@@ -1,5 +1,7 @@
 """Suggestions for names that do not exist."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.errors import UsageError

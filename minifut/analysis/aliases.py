@@ -11,6 +11,8 @@ may never be written. `links` says which parameters may change places, so that w
 to one means writing to all of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias

@@ -13,6 +13,8 @@ with are the result; the programs of butterfly networks compute them for each st
 Source: Hacker's Delight, 2-1 (Warren, 2012).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import TypeAlias
 

@@ -5,6 +5,8 @@ aggregates of chunks, and when these are scanned.
     let k = ks[i]; let x = xs[k]                         at a loaded place
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Set
 
 from minifut.ir.core import Index, ScalarOp, Stm

@@ -16,6 +16,8 @@ And the update must be all that uses the result. The results of one kernel may b
 slices of one array, one behind the other.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 

@@ -12,6 +12,8 @@ which their memory is allocated. The pass `device-scalars` decides the same of l
 code later, where memories are known too.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.core import Body, If, Index, Lambda, Loop, ScalarOp, Stm

@@ -17,6 +17,8 @@ start from is not needed afterwards. Where it is, and where something in the loo
 writes them, the start has to be copied once: `InPlace.copied` says so.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import field

@@ -12,6 +12,8 @@ are not row-major: a result if all branches agree, a parameter if it starts so a
 round leaves it so. Arrays that cross a call are row-major.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from dataclasses import field
 from typing import TypeAlias

@@ -1,5 +1,7 @@
 """Operators of folds that combine each component by a scalar operator."""
 
+from __future__ import annotations
+
 from collections.abc import Collection
 
 from minifut.ir.core import Lambda, ScalarOp

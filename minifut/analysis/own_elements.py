@@ -8,6 +8,8 @@ nothing is allocated, and a store finds in the cache the line that it would othe
 fetch.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut.analysis.simple_points import is_simple

@@ -8,6 +8,8 @@ Adjoints of scans are scans from the end, of linear functions where the operator
 a sum: of those only the constant terms are needed.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import i64
 from minifut.ir.core import Atom, Constant, DimSlice, Index, Stm
 from minifut.ir.kernels import SegScan

@@ -14,6 +14,8 @@ It is proved by cases (`ir.cases`): the operator must give the operand that the 
 choose whether components of the operands are less, equal or greater.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from itertools import permutations, product
 

@@ -1,6 +1,8 @@
 """Which points may be vectorised: they only compute scalars, and cannot fail. And which
 ones take equally long."""
 
+from __future__ import annotations
+
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.search import contains, nodes_of

@@ -15,6 +15,8 @@ narrower ones as a part of that, and all else, such as branches, checks and scan
 `SCALAR_COST` times as much. Points at borders are few, and count as the others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Set
 from functools import partial
 from math import lcm

@@ -16,6 +16,8 @@ segmap grid (i < n, j < m)                                     n * m
 map (\xs -> .. map (\x -> ..) xs ..) xss        outer n, whole n * m
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import add, mul, sub
 from typing import Any

@@ -6,6 +6,8 @@ for data in data_sets(path, selection):
     outcome.failure or outcome.candidate.seconds
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 from minifut.benchmarking.datasets import DataSet

@@ -11,6 +11,8 @@ reports of the kernel, so that mistakes are named before anything runs. What a k
 does with memory is not checked: one that writes beyond its buffers can end the process.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

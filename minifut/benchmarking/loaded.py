@@ -6,6 +6,8 @@ seconds = call()
 wrong = loaded.judge(data, call.results())   # None: as expected
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -23,6 +23,8 @@ Measurements are stored in the candidates from the first run on: an interrupt or
 exception that ends the measurement leaves them as they are.
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 import statistics

@@ -5,6 +5,8 @@ with its time; a dot marks what the current parameters choose. With many data se
 bars become lines. Needs matplotlib, which nothing else in minifut does.
 """
 
+from __future__ import annotations
+
 import io
 from collections.abc import Sequence
 from typing import Any

@@ -9,6 +9,8 @@ machine at its best; a ratio within one round compares like with like, and the m
 one of several is not changed by a round that was disturbed.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Sequence

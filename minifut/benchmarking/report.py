@@ -6,6 +6,8 @@ JSON is in the format of `futhark bench`, so that its tools can compare: microse
 whole numbers, a failed data set as a string.
 """
 
+from __future__ import annotations
+
 import math
 import statistics
 from collections.abc import Iterable, Sequence

@@ -8,6 +8,8 @@
 Time is that of the fastest run, speed-up that over the first version, round by round.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

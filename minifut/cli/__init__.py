@@ -5,6 +5,8 @@ the requested subcommand is imported, and it defers what is heavy (numpy, pyopen
 compiler) into its body, so that `minifut --help` is fast.
 """
 
+from __future__ import annotations
+
 import importlib
 from typing import Any
 

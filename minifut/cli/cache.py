@@ -1,5 +1,7 @@
 """`minifut cache`: what is kept between runs."""
 
+from __future__ import annotations
+
 import click
 
 from minifut.cli.options import option, parse_bytes

@@ -1,5 +1,7 @@
 """`minifut check`: the front end; of a schedule, all but OpenCL's compiler."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 

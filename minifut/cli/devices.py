@@ -1,5 +1,7 @@
 """`minifut devices`: what there is to run on."""
 
+from __future__ import annotations
+
 import click
 
 from minifut.errors import UsageError

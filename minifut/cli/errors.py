@@ -4,6 +4,8 @@
 usage, 3 a fault of minifut itself, 130 interrupted.
 """
 
+from __future__ import annotations
+
 import os
 import sys
 from collections.abc import Callable, Iterable

@@ -1,5 +1,7 @@
 """`minifut explain-error`: the index of errors."""
 
+from __future__ import annotations
+
 import re
 
 import click

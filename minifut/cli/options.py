@@ -1,5 +1,7 @@
 """Options that several subcommands share, and values that start with a minus sign."""
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,5 +1,7 @@
 """`minifut profile`: the time of one call by kernel."""
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 

@@ -6,6 +6,8 @@
 Nothing is shown where standard error is no terminal.
 """
 
+from __future__ import annotations
+
 import contextlib
 import math
 import shutil

@@ -4,6 +4,8 @@ Each candidate is written to FILE with the ending `.reduced.fut`, beside FILE, s
 its imports are found; the command gets that path in the place of `{}`.
 """
 
+from __future__ import annotations
+
 import shlex
 import subprocess
 import time

@@ -16,6 +16,8 @@ A loaded program has what `opencl.runtime.instance` gives it, and its entry poin
 with arrays among its results has a second type, for `device=True`.
 """
 
+from __future__ import annotations
+
 import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence

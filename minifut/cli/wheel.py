@@ -13,6 +13,8 @@ The package depends on minifut, of which it needs the runtime only. The format i
 of the packaging specification "Binary distribution format".
 """
 
+from __future__ import annotations
+
 import base64
 import hashlib
 import io

@@ -4,6 +4,8 @@ Arrays that have the size may be anything with a shape and a type of elements th
 its parts when it is sliced: NumPy's arrays, mapped files, arrays of zarr and HDF5.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Signature, signature

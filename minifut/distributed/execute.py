@@ -16,6 +16,8 @@ combined is waited for before the next such step is requested (a cluster that ho
 chunks may request it earlier), and what steps made of chunks is kept.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

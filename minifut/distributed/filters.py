@@ -10,6 +10,8 @@ A chunk of the result is the same over the chunk, so that the sizes of its chunk
 known only when they are there. m is the sum of them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -18,6 +18,8 @@ Source: distribution of maps (rule G6 of "Regular flattening"), and the three-pa
 reductions and scans of Blelloch, "Prefix sums and their applications".
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

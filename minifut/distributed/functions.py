@@ -8,6 +8,8 @@ Parameters are what the statements need, sizes and scalars first; results are wh
 others need of it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 

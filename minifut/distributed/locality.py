@@ -9,6 +9,8 @@ One rule for each kind of expression: it raises `Undistributable` with the reaso
 does nothing. What neither reads nor makes anything in chunks is not checked.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -4,6 +4,8 @@ The program is brought to SOACs and fused as for one device; its statements are 
 into phases, and each phase becomes a function, which then is compiled like any program.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from functools import lru_cache
 

@@ -10,6 +10,8 @@ once are computed in functions on chunks, too: what is made there of arrays that
 given cannot be fused with them, nor with what selects by their elements.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -3,6 +3,8 @@
 An action that is a class makes such a node of its parts, see `build_lists.node`.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

@@ -4,6 +4,8 @@
 for the checker to say, as both share one name space.
 """
 
+from __future__ import annotations
+
 from typing import Any, TypeAlias
 
 from minifut.errors import CompileError, Location

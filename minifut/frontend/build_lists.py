@@ -1,5 +1,7 @@
 """Parser actions that collect parts, and those that make a node of them."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any

@@ -1,5 +1,7 @@
 """Parser actions for types, patterns, parameters of definitions and attributes."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.errors import CompileError, Location

@@ -9,6 +9,8 @@ here: a `[` glued to what precedes it is an INDEX; behind a `.` a number is a fi
 (`x.0.1`), never a float; `m.+` is one qualified operator.
 """
 
+from __future__ import annotations
+
 import re
 from dataclasses import field
 

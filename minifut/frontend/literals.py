@@ -3,6 +3,8 @@ r"""What literals mean: numbers in all their forms, characters and strings.
 0x1.8p1f32  ->  (3.0, "f32")     0rXIV  ->  (14, "")     '\n'  ->  10
 """
 
+from __future__ import annotations
+
 import re
 
 from minifut.errors import CompileError, Location

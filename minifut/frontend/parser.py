@@ -5,6 +5,8 @@ recursion limit here; text nested deeper than `NESTING_LIMIT` is refused, as lat
 stages do recurse. A sequence of `let ... in` is not nesting.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import Any
 

@@ -8,6 +8,8 @@ how tightly it keeps what follows. They differ for `with` only, whose value part
 ends before another `with`.
 """
 
+from __future__ import annotations
+
 from functools import lru_cache
 from typing import TypeAlias
 

@@ -5,6 +5,8 @@ expression") rather than token by token; the hint names the usual mistake, found
 looking at the tokens before.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError, Location
 from minifut.frontend.lexer import END, KEYWORDS, TokenTable
 from minifut.frontend.tables import RULE, Table

@@ -6,6 +6,8 @@ go to state n, `n < 0` reduce by rule `-n - 1`. The end marker is never shifted:
 that has a state for it accepts the text.
 """
 
+from __future__ import annotations
+
 import importlib.util
 import json
 from pathlib import Path

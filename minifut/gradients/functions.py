@@ -5,6 +5,8 @@ as_entry(prog.loss, "torch")           the entry point, or an error that says so
 arguments_of(entry, (w,), {"k": 2})    its arguments in order, without options
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

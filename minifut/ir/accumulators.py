@@ -21,6 +21,8 @@ After R. Schenck, O. Ronning, T. Henriksen, C. Oancea: "AD for an Array Language
 Nested Parallelism", SC 2022. What linear means exactly is in `ir.verify_accumulators`.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom, Lambda
 from minifut.ir.node import node
 from minifut.ir.sizes import Size

@@ -6,6 +6,8 @@ Both are walked in step; a pair of bound names is noted when it is reached, whic
 always before its uses, and every use must respect the pairs. Locations do not count.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import fields

@@ -8,6 +8,8 @@
 All of it takes time linear in the program.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar

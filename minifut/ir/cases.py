@@ -7,6 +7,8 @@ The code is evaluated for each outcome of comparing components of the operands: 
 value is known of which operands it is which component, or the truth that it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 

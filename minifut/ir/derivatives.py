@@ -12,6 +12,8 @@ tangent or adjoint has the type of its variable, integers and booleans included.
 `CustomVjp` is a function with an adjoint of its own, which counts in reverse mode only.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom, Lambda
 from minifut.ir.node import node
 from minifut.ir.sizes import Size

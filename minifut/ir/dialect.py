@@ -6,6 +6,8 @@ thresholds, and SOACs and collective copies may occur only inside the bodies of
 segmented operations and in functions called there.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import ACCUMULATOR_EXPRESSIONS
 from minifut.ir.core import CORE_EXPRESSIONS, Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS

@@ -4,6 +4,8 @@ A `match` over it can be exhaustive. Which of them a program may contain, and wh
 said by its `Dialect`. The classes of `ir.core` know it for their annotations only.
 """
 
+from __future__ import annotations
+
 from typing import TypeAlias
 
 from minifut.ir import core, kernels, soacs

@@ -9,6 +9,8 @@ kind; annotations that fit no simple kind are examined value by value: MIXED, or
 NAMES if no node can occur in them.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import types
 import typing

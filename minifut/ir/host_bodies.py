@@ -1,5 +1,7 @@
 """The bodies of host code: of functions, branches and loops, not those of kernels."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 

@@ -7,6 +7,8 @@ again. `SIMPLE` depends on what the names in it stand for as well: a sweep tries
 statement again if one of them has changed.
 """
 
+from __future__ import annotations
+
 
 class WithMarks:
     """A place for what passes have found out of a node once and for all

@@ -11,6 +11,8 @@ that walks a program (`ir.traverse`, `ir.alpha`, `ir.scope`) is derived from the
 that a new operation never means a new visitor.
 """
 
+from __future__ import annotations
+
 import dataclasses
 import itertools
 import operator

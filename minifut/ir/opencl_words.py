@@ -10,6 +10,8 @@ never is: macros are written in capitals, types end in `_t` or a vector's width,
 functions are listed in the specification (OpenCL C 3.0, section 6). A name `x_..` with
 a number at its end has none of these forms."""
 
+from __future__ import annotations
+
 import re
 
 _WORDS = """

@@ -7,6 +7,8 @@ pass over parsed IR takes fresh names from `names_after`. Locations are not prin
 so parsed statements have none. Nodes are read by their forms (`ir.forms`).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import core

@@ -9,6 +9,8 @@ without statements is `{results}`. Locations are not shown. How a node looks is 
 `printed` form of its class, see `ir.forms`.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import re

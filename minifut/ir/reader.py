@@ -4,6 +4,8 @@ What comes next follows from the annotation of the field that is read. Where tha
 union, the next token decides, or the one behind it: `add_i32(`, `xs[`, `xs with`.
 """
 
+from __future__ import annotations
+
 import json
 import math
 import re

@@ -5,6 +5,8 @@ rounded(1e39, 32)           inf
 digits(0.10000000149011612, 32)   "0.1"
 """
 
+from __future__ import annotations
+
 from math import copysign, inf
 from struct import Struct
 

@@ -15,6 +15,8 @@ making vectors. A number is finite if it less itself is 0.
 Source: Hacker's Delight, 17-3 (Warren, 2012), conversion by adding 1.5 * 2^52.
 """
 
+from __future__ import annotations
+
 import re
 
 from minifut.ir.c_types import C_NAMES

@@ -9,6 +9,8 @@
 Powers are in `scalar_powers.py`.
 """
 
+from __future__ import annotations
+
 from minifut.ir.c_types import C_NAMES
 from minifut.ir.scalar_powers import ON_CPU
 

@@ -4,6 +4,8 @@ Named like the operator (`div_i32`); `helper_source` gives a function with those
 calls before it.
 """
 
+from __future__ import annotations
+
 import re
 
 from minifut.ir.scalar_conversions import conversion_source

@@ -7,6 +7,8 @@ its division by zero give what `ir.scalars` promises, so most operators are a uf
 other functions that `ir.scalar_table` names are here.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable
 from functools import cache

@@ -14,6 +14,8 @@ spelling for vector types. f64 needs the pragma of `cl_khr_fp64`.
 Signed arithmetic is done in the unsigned type, because C leaves overflow undefined.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from functools import cache

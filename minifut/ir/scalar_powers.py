@@ -15,6 +15,8 @@ Sources: Dekker, "A floating-point technique for extending the available precisi
 (1971); Muller and others, "Handbook of floating-point arithmetic" (2018), 14.
 """
 
+from __future__ import annotations
+
 from decimal import Decimal, localcontext
 
 from minifut.ir.c_types import C_NAMES

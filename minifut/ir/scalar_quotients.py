@@ -13,6 +13,8 @@ AVX-512, no instruction converts vectors of them to and from 64 bits.
 Source: Hacker's Delight, 17-3 (Warren, 2012).
 """
 
+from __future__ import annotations
+
 from minifut.ir.types import ScalarType
 
 ROUNDED = {"div": "floor", "mod": "floor", "quot": "trunc", "rem": "trunc"}

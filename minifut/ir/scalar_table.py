@@ -31,6 +31,8 @@ none.
 `minifut.opencl.runtime.host_scalars`. None leaves it to a kernel of one point.
 """
 
+from __future__ import annotations
+
 import math
 from enum import Enum
 

@@ -19,6 +19,8 @@ wide; what is not finite becomes 0. f16 is computed in f32, rounded after each o
     sgn     of a zero is 0.0
 """
 
+from __future__ import annotations
+
 import math
 import operator as python
 from collections.abc import Callable, Sequence

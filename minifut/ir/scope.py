@@ -4,6 +4,8 @@ Names are unique in a program, so one flat dictionary serves: a pass collects th
 of all that is bound around its place, and `Builder` adds what it makes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias, TypeVar
 

@@ -9,6 +9,8 @@ there are only expressions, and statements, bodies and blocks keep the classes o
 is in them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from functools import cache
 from types import UnionType

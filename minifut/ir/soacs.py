@@ -9,6 +9,8 @@ then those of the reduces, then the elements of the mapped results. `map_`, `red
 and `scanomap` are the constructors with the usual names.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Literal, Protocol, TypeAlias, TypeVar
 

@@ -3,6 +3,8 @@
 White space and what follows `--` in a line are between them.
 """
 
+from __future__ import annotations
+
 import re
 
 from minifut.errors import UsageError

@@ -12,6 +12,8 @@ Since names are unique in a program, nothing can be captured, so that substituti
 renaming are one sweep. What does not change is returned as the same object.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias, TypeVar
 

@@ -7,6 +7,8 @@ Tuples, records, sums and functions are gone. A dimension is a `Size` (see `ir.s
 so `[n*m]t` from a flatten is known to be just that.
 """
 
+from __future__ import annotations
+
 from typing import TypeAlias
 
 from minifut.ir.node import immutable

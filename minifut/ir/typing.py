@@ -8,6 +8,8 @@
 inside; otherwise the pattern has to be given where the statement is made.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 

@@ -9,6 +9,8 @@ A fault is an `InternalError` with the printed statement and the ten lines aroun
 The rules for each expression are in `ir.verify_rules`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

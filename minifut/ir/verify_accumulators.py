@@ -12,6 +12,8 @@ Functions neither take nor give accumulators, and the operators of scans, reduct
 histograms do not either: where an update ends up must be known where it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

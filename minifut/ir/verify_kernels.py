@@ -1,5 +1,7 @@
 """What must hold of segmented operations and thresholds; see `ir.verify_rules`."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import kernels

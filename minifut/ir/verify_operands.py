@@ -1,5 +1,7 @@
 """What the verifier requires of operands that several expressions have."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

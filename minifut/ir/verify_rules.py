@@ -5,6 +5,8 @@ Rules check operands and inner bodies; then the pattern must have the types that
 there each source of the results must fit the pattern with its names replaced.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

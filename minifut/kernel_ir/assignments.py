@@ -5,6 +5,8 @@ call (a, b) = g(c) at 3         a and b
 for i from 0 to n { s = s + i } i itself; s within
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import TypeAlias, assert_never
 

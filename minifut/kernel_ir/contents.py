@@ -1,5 +1,7 @@
 """What statements of kernel code consist of: blocks, expressions, classes of nodes."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from typing import get_args
 

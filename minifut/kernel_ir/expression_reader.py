@@ -5,6 +5,8 @@
 The first token and the operator after it decide what an expression is. A name that was
 not declared is an i64."""
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

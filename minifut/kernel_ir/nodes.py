@@ -9,6 +9,8 @@ Variables and memories are `Name`s; the printers find readable texts for them. A
 is reached as `from minifut.kernel_ir import nodes as kc`.
 """
 
+from __future__ import annotations
+
 from minifut.kernel_ir.contents import *
 from minifut.kernel_ir.expressions import *
 from minifut.kernel_ir.host_statements import *

@@ -6,6 +6,8 @@ Rounding down, as a shift does, is not what compilers have for signed numbers, a
 do not find a shift in the tests for signs that it takes.
 """
 
+from __future__ import annotations
+
 from minifut.ir.scalars import Operator
 from minifut.kernel_ir import nodes as kc
 

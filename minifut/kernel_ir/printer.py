@@ -17,6 +17,8 @@ only if they are others than there, which the verifier refuses. Types that follo
 the parts of an expression (`kernel_ir.types`) are left out.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from functools import cache

@@ -4,6 +4,8 @@ Kernels, the host functions that launch them by name, and what both refer to by 
 failures, places of calls.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.entries import Entry
 from minifut.ir.kernels import Parameter

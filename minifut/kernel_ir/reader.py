@@ -6,6 +6,8 @@ What the core has too (entry points, scalar operations of the host) is read as t
 (`ir.reader`). A name that was not declared is an i64.
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any
 

@@ -21,6 +21,8 @@ need not be constant, often to a call. So do all functions of PoCL's library, ar
 which vectors are not kept in registers; `any` tests lane by lane there.
 """
 
+from __future__ import annotations
+
 STRIDES = (2, 3)
 """of elements that are taken from whole vectors"""
 SQUARES = {32: 8, 64: 4}

@@ -1,5 +1,7 @@
 """Statements by which work-items synchronise, agree, share work and fail."""
 
+from __future__ import annotations
+
 from minifut.ir.node import node
 from minifut.kernel_ir.expressions import Expression, Memory, Variable
 

@@ -7,6 +7,8 @@
 Printed kernel code names a type only where it is another one.
 """
 
+from __future__ import annotations
+
 from minifut.ir.types import BOOL, F32, F64, I32, I64, U32, U64, ScalarType
 from minifut.kernel_ir import nodes as kc
 

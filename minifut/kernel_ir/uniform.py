@@ -8,6 +8,8 @@ memory, or on where it is assigned. What is read of other memory at a uniform pl
 uniform.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 
 from minifut.ir.search import contains

@@ -14,6 +14,8 @@
 A fault is an `InternalError` with the statement and the ten lines around it.
 """
 
+from __future__ import annotations
+
 from typing import Any, assert_never
 
 from minifut.errors import InternalError

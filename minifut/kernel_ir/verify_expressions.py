@@ -4,6 +4,8 @@ Messages that print types or names are made only where something is at fault: pr
 would take longer than to examine.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.ir.sizes import Size

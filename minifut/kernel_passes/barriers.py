@@ -17,6 +17,8 @@ rounds one after the other, in which PoCL finds no place for what lives from one
 next, and ends the process. So its counter is hidden.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Set
 from typing import Any
 

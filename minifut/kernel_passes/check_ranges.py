@@ -11,6 +11,8 @@ around the check. If none of these points is in the loop, it runs without its ch
 which the device's compiler makes vectors of; the other loop finds the failing point.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

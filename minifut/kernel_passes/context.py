@@ -7,6 +7,8 @@ printed, for four lanes. They are recorded under the statement of the core that 
 lowered.
 """
 
+from __future__ import annotations
+
 from typing import Any, TypeAlias
 
 from minifut.ir.node import mutable

@@ -14,6 +14,8 @@ Conditions: within statements whose float arithmetic may be contracted; the prod
 declared in the same block, and neither factor is assigned to there.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

@@ -18,6 +18,8 @@ itself, or jumps to what a later test makes of them, as to the end for what is n
 stored.
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost

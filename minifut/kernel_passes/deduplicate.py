@@ -14,6 +14,8 @@ numbers of their failures. Launches then pass the first of these:
     fail 4 (i); fail 5 (j)                     fail 0 + first (i); fail 1 + first (j)
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, TypeAlias

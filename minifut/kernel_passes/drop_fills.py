@@ -11,6 +11,8 @@ Conditions: the store is in each round, no round leaves the loop, and no other n
 one of the same memory (a kernel that is `fresh`).
 """
 
+from __future__ import annotations
+
 from functools import partial
 
 from minifut.ir.alpha import alpha_equal

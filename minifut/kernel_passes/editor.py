@@ -6,6 +6,8 @@ A pass gets a kernel as a `KernelEditor`, the `CodeBuilder` that lowering would 
 from: its rules declare variables and require tuning parameters as those of lowering do.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias
 

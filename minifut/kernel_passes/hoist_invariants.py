@@ -11,6 +11,8 @@ the loop then. The loop has at least one point, and no statement before the load
 it: so the load is done in any case.
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost

@@ -10,6 +10,8 @@ Source: Allen, Kennedy, Porterfield and Warren, "Conversion of control dependenc
 data dependence" (POPL'83).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 

@@ -19,6 +19,8 @@ Source: Allen, Kennedy, "Optimizing Compilers for Modern Architectures" (2001), 
 Futhark's rule ISRWIM does the same to reductions of arrays.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -10,6 +10,8 @@ done, by lanes one after the other. Conditions: the point reads the row that it 
 gives values to all of it first, and no other thread has the point.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.node import immutable, replace

@@ -10,6 +10,8 @@ takes 0.5 to 0.8 of the time of single points; but not if it divides integers of
 bits, which it does one by one.
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_quotients import ROUNDED
 from minifut.ir.search import nodes_of

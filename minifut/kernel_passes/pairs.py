@@ -14,6 +14,8 @@ below the lanes are the same in all vectors.
 Source: Hacker's Delight, 7-6 (Warren, 2012), the exchange of bits of an index.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

@@ -5,6 +5,8 @@
 Lowering comes before them, printing as OpenCL C after them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 

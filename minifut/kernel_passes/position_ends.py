@@ -3,6 +3,8 @@
 if (3 * k + 2 < n) A            A  for k from 0 to below (n - 2 + 2) / 3
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.traverse import map_children

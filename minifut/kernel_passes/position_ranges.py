@@ -7,6 +7,8 @@
 loop are as affine functions of its variable, and in which range.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import Any
 

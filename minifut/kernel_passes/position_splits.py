@@ -7,6 +7,8 @@ Of several branches one is chosen, but guards, which do nothing where their cond
 does not hold, are taken together: their ranges are almost all points.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut.ir.node import immutable

@@ -17,6 +17,8 @@ Conditions: the loop has an access whose address depends on loaded data, is inne
 is not marked for vectorisation by the device's compiler, and is not known to be short.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
 

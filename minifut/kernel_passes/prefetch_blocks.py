@@ -16,6 +16,8 @@ Conditions: lowering says that the loop streams. Loads at unit stride are found 
 definitions and through counters of loops inside.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from minifut.ir.sizes import Size

@@ -15,6 +15,8 @@ from global memory at a sum of two sizes, one of which does not change in the lo
 differs between the copies, while the other one changes in the loop.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 from typing import Any
 

@@ -10,6 +10,8 @@ wrap around (`split_wrapping`) or are clamped. Almost all blocks are those witho
 borders, and the points of these are straight-line code with neighbouring accesses.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Sequence
 from functools import partial
 

@@ -12,6 +12,8 @@ the same for all points come first, then one test for all checks on positions, t
 blocks of a period, then the branches.
 """
 
+from __future__ import annotations
+
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.check_ranges import check_ranges_first
 from minifut.kernel_passes.context import CodeContext, rewritten

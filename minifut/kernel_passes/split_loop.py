@@ -15,6 +15,8 @@ and borders are written while the rows beside them are in the cache.
 Of blocks, `split_block` tests once where they are.
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import replace
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc

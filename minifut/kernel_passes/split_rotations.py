@@ -14,6 +14,8 @@ that no sum overflows. Where they are not, all points are left to the loop as it
 Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.alpha import alpha_equal

@@ -23,6 +23,8 @@ So it does with j * 2 / 3, whose period is 3. Loops inside of few rounds are wri
 out: the places that they read depend on the residue.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterable
 from typing import Any

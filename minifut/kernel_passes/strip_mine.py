@@ -16,6 +16,8 @@ bits are those of no power of two, the loop stays as it was.
 Points that read what is combined with bits are vectors of their own (`pairs`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -14,6 +14,8 @@ Conditions: the loop has the elements of a register tile inside, whose copies ar
 when the kernel is built, and its bound is a minimum with a build constant.
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import replace
 from minifut.ir.search import classes_in
 from minifut.ir.sizes import Extreme, Size

@@ -13,6 +13,8 @@ and many swap cells the words are the values as they are stored in any array
 (`is_plain`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.analysis.operators import component_operators

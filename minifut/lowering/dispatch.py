@@ -5,6 +5,8 @@ allocate memory of the host), so callers of these functions import this module w
 are called.
 """
 
+from __future__ import annotations
+
 from minifut.ir import kernels
 from minifut.lowering.accumulators import cpu as accumulators_cpu
 from minifut.lowering.accumulators import gpu as accumulators_gpu

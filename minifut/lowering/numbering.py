@@ -4,6 +4,8 @@ Failures are numbered from 1, equal ones once, and so are the places of calls; n
 kernels are words of OpenCL C that nothing else has.
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.ir.core import Atom
 from minifut.ir.opencl_words import is_opencl_word

@@ -8,6 +8,8 @@
 scalars, arrays for vectorised operators and operators on arrays.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

@@ -6,6 +6,8 @@
 A list of passes for each schedule, that those of `passes.pipelines` end with.
 """
 
+from __future__ import annotations
+
 from functools import partial
 
 from minifut.debug import debugging

@@ -3,6 +3,8 @@
 rest = at / m; j = at - rest * m          at = i * m + j
 """
 
+from __future__ import annotations
+
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder

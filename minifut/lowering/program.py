@@ -4,6 +4,8 @@ Functions become host functions, segmented operations kernels; what kernels and 
 may fail with is numbered from 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice

@@ -6,6 +6,8 @@ Names keep their base and get numbers only where they clash. `primary` gives a t
 needs no parentheses, `exp` one that may need parentheses inside another.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache

@@ -1,5 +1,7 @@
 """Macros: what all kernels are compiled after, and what stands for parameters."""
 
+from __future__ import annotations
+
 from minifut.kernel_ir import nodes as kc
 
 PRELUDE = """\

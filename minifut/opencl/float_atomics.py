@@ -7,6 +7,8 @@ NVIDIA                  PTX's red.add (subnormals in global memory count as 0)
 elsewhere               compare and swap, until no update was between
 """
 
+from __future__ import annotations
+
 from string import Template
 
 _TEXT = Template("""\

@@ -9,6 +9,8 @@ It is printed as a function of its own. What records a call (runtime/recorded.py
 it after the recorded launches, without the rest of the host function.
 """
 
+from __future__ import annotations
+
 from minifut.kernel_ir import nodes as kc
 
 

@@ -1,5 +1,7 @@
 """Words of generated modules: which names are taken, and which helpers are called."""
 
+from __future__ import annotations
+
 import builtins
 import keyword
 import re

@@ -3,6 +3,8 @@
 Each function is printed once, however many kernels call it: a module holds it once.
 """
 
+from __future__ import annotations
+
 from minifut.ir.scalar_opencl import helper_text
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.types import ScalarType

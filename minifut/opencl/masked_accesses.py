@@ -11,6 +11,8 @@ Stores by AVX2 are slower than that on some processors, and so are gathers, so t
 AVX-512 is required.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 NARROWEST = 4

@@ -7,6 +7,8 @@ functions as Python and, as data, the entry points, failures and parameters. Wit
 schedule it holds both, and the kind of the device decides when it is loaded.
 """
 
+from __future__ import annotations
+
 import keyword
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -11,6 +11,8 @@ LLVM assumes that no call changes memory behind a `restrict` parameter, a barrie
 neither, and may move accesses across it: such memories are not `restrict`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 
 from minifut.ir.search import classes_in

@@ -12,6 +12,8 @@ Contraction of a * b + c is off, so that simple maps agree with NumPy to the las
 and on inside `Reassociate`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Set
 
 from minifut.errors import InternalError

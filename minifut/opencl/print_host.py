@@ -13,6 +13,8 @@ variables that it uses, which returns them:
       x, i, = main_part(run, x, i)
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import field, replace
 

@@ -14,6 +14,8 @@ A word of 64 bits is two of 32. The width of subgroups is the macro SUBGROUP, a 
 two; of lanes only the low bits count.
 """
 
+from __future__ import annotations
+
 from string import Template
 
 MEMORY = "SHUFFLE_MEMORY"

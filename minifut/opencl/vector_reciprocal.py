@@ -19,6 +19,8 @@ Source: P. Markstein, "Computation of elementary functions on the IBM RISC Syste
 processor" (1990); J.-M. Muller et al., "Handbook of Floating-Point Arithmetic", 4.7.
 """
 
+from __future__ import annotations
+
 from minifut.ir.types import F64
 from minifut.kernel_ir import nodes as kc
 

@@ -10,6 +10,8 @@ it, and only if the path contains the threshold at all. Each value of a threshol
 was not observed yet, and of other parameters, makes a path of its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 
 from minifut.parameters.decisions import TAKEN, DecisionPoint, Settings

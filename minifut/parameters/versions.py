@@ -23,6 +23,8 @@ Untiled versions come first. Bounded: of more than `MOST` versions those are kep
 decide the same everywhere, then those that differ from these in one place, then others.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -11,6 +11,8 @@ pass these on. Last-use analysis then does the updates in place. What a thread d
 the code of the sequential backend, needs no accumulators but those from outside.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Case, Copy, If, Loop, Match, Opaque, Param, Stm

@@ -15,6 +15,8 @@ that neighbouring points read elsewhere. Other loops may be vectorised, where tw
 under masks cost more than the tests. Only a CPU's kernels, where code is cheap.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace as replace_field
 
 from minifut.ir import core

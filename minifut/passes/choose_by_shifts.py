@@ -15,6 +15,8 @@ and `WORD` bits suffice for each.
 Source: the tables of bits of LLVM's SimplifyCFG; Warren, Hacker's Delight (2012).
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from minifut.ir.builder import Builder, constant

@@ -7,6 +7,8 @@ of two is most of the cost of checks in loops. Facts do not follow
 the conversions, so this comes after all passes that require facts.
 """
 
+from __future__ import annotations
+
 import itertools
 from typing import Any, TypeGuard
 

@@ -16,6 +16,8 @@ Source: digits of positions in mixed radix, as in Van Loan, "Computational Frame
 for the Fast Fourier Transform" (1992), 1.4 and 3.3.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from minifut.ir import core

@@ -9,6 +9,8 @@ operator is associative, the fold may go over the array as it is. Applied in thr
 where folds are loops.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 from itertools import pairwise
 

@@ -13,6 +13,8 @@ map (\yss -> scan (+) 0 (flatten yss)) (transpose xsss)
   →  let zss = map flatten (transpose xsss)  in map (\zs -> scan (+) 0 zs) zss
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Set
 
 from minifut.ir.core import Exp, Index, Param, Program, Rearrange, Reshape, Stm

@@ -11,6 +11,8 @@ need not be stored. Where there are no elements, nothing reads the neutral eleme
 It comes before fusion, which then finds reductions to fuse.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any, TypeAlias

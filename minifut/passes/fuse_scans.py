@@ -23,6 +23,8 @@ the map only behind it, and if it does not write by index; nothing in between ma
 an array.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 

@@ -12,6 +12,8 @@ that the host calls, recursive ones, and, inside SOACs, those without parallelis
 a kernel. The latter get a copy of their own for threads, which flattening leaves alone.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, TypeVar

@@ -14,6 +14,8 @@ alone; nests are of scalar code without checks; numbers that the loop carries as
 not depend on arrays, and take few statements, as each point computes them again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence, Set
 from itertools import filterfalse
 

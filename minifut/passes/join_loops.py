@@ -14,6 +14,8 @@ the second reads the array at its own round only, nothing else reads it, and it
 needs nothing else of the first; it is no map, whose rounds are independent.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

@@ -6,6 +6,8 @@ listed twice says why in the list. When a step fails, or when what it made does 
 verify, the error names the step and shows the program around the fault.
 """
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field

@@ -4,6 +4,8 @@
 lowering. `run_pass` runs one pass by its name, for looking at it alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.errors import UsageError

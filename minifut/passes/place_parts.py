@@ -11,6 +11,8 @@ more. Conditions: nothing else uses the part, which is made in the same body, wh
 sizes of all parts are known.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from itertools import chain
 

@@ -5,6 +5,8 @@ result is to be (`analysis.destinations`) only if the update that says so is bes
 and is all that uses the result. So what else uses it reads the updated array.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.analysis.aliases import NONE, Roots, find_aliases

@@ -16,6 +16,8 @@ than the array has dimensions (else an index would be found again and again for 
 same element), and nothing before the last of them overwrites what the move reads.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from typing import Any
 

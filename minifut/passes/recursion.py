@@ -12,6 +12,8 @@ What the functions themselves hold of parallelism, and what else is in the body,
 still found by later passes and runs in kernels.
 """
 
+from __future__ import annotations
+
 from minifut.ir.calls import call_graph, calls_in, reaching, recursive
 from minifut.ir.core import Program
 from minifut.ir.soacs import SOAC_EXPRESSIONS

@@ -7,6 +7,8 @@ What the map reads at its point are values of the scan there, at the point befor
 values before, at the end totals. What others read of the arrays, too, the map returns.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import chain

@@ -5,6 +5,8 @@ in_bounds(build, (i, j), ([n], [m]))        0 <= i && i < n && 0 <= j && j < m
 write_out(build, map f [a, b], ..)          f a  f b     gives [f a, f b]
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 

@@ -18,6 +18,8 @@ run in any order, or several at once. So may those of a scatter, which carry "sc
 if they do not read where it writes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any

@@ -12,6 +12,8 @@ Arrays that are updated stay: adjoints are updated again and again, and literals
 their elements made the gradient of bundle adjustment take six times as long.
 """
 
+from __future__ import annotations
+
 from itertools import product
 
 from minifut.ir import core

@@ -15,6 +15,8 @@ inner loops in each round of the outer ones, and then all places in arrays that 
 passed on; at most `LARGEST` statements when written out, without SOACs.
 """
 
+from __future__ import annotations
+
 from typing import Any, TypeAlias
 
 from minifut.ir import core

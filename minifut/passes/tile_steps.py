@@ -20,6 +20,8 @@ Source: Krishnamoorthy et al., "Effective automatic parallelization of stencil
 computations" (PLDI'07).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 

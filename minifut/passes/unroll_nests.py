@@ -14,6 +14,8 @@ is a SOAC over all of them, perhaps through views, or a nest that is written out
 well; or the nest itself reads an array whose elements are known one by one.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.ir import core

@@ -33,6 +33,8 @@ written out; scalar code without checks. SOACs of the host stay as they are:
 they are parallel. But a nest that depends on literals alone is a table itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any

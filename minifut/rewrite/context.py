@@ -8,6 +8,8 @@ Every context says where steps are recorded; the rest depends on the language:
     HostBuilder, ..      lowering: the builders themselves
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Protocol
 

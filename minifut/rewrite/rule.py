@@ -31,6 +31,8 @@ executed examples as all rules are; the examples show the code that follows from
 choice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar

@@ -10,6 +10,8 @@ first that fires wins.
 strategy returns the same object if no rule fired.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 from dataclasses import field
 from typing import Any, TypeAlias, TypeVar

@@ -1,6 +1,8 @@
 """The derivation: which rules fired where, and which declined and why;
 `rewrite.explain` prints it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

@@ -1,5 +1,7 @@
 """The sequential program, loaded on a device that suits a single work-item."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut import stages

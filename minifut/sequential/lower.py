@@ -7,6 +7,8 @@ The host function of an entry launches the kernel until its arenas are large eno
 reads sizes and offsets and copies the results out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

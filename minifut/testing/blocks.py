@@ -11,6 +11,8 @@ comment marks count for nothing, line ends are white space except after `entry:`
 `error:`, `warning:` and `property:`.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """What a run must give, and whether it did."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

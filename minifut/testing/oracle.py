@@ -9,6 +9,8 @@ program's core, the input, and the files that minifut is made of: what made a re
 part of its name, so a kept one is never older than the code that would make it anew.
 """
 
+from __future__ import annotations
+
 import contextlib
 import hashlib
 import time

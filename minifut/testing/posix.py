@@ -7,6 +7,8 @@ first stands for itself) and in groups such as `(?:`, which POSIX does not have.
 matches line ends too, and `^` and `$` match at every line.
 """
 
+from __future__ import annotations
+
 import re
 
 from minifut.errors import UsageError

@@ -16,6 +16,8 @@ Source: Zeller and Hildebrandt, "Simplifying and isolating failure-inducing inpu
 (2002); Regehr et al., "Test-case reduction for C compiler bugs" (2012).
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -9,6 +9,8 @@ spread over them. Values that only the program understands flow from one entry p
 the next untouched.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,5 +1,7 @@
 """A limit to the time that a program's tests take."""
 
+from __future__ import annotations
+
 import contextlib
 import signal
 import threading

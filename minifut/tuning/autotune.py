@@ -11,6 +11,8 @@ set, unless they did already. What has changed is judged once more, one by one a
 races of its own, as long as the budget allows: a parameter without which the data sets
 that it concerns are as fast goes back to its default."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -7,6 +7,8 @@
 Unlike `minifut autotune`, this tunes a program that is loaded, and writes no file.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

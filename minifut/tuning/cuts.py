@@ -14,6 +14,8 @@ those lose nothing. The default stays if it is as good as any.
 Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
 """
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

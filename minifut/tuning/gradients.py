@@ -6,6 +6,8 @@
 The adjoints of the results are ones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -9,6 +9,8 @@ Source: "Non-stochastic best arm identification and hyperparameter optimization"
 (Jamieson and Talwalkar, 2016).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar

@@ -6,6 +6,8 @@ of a data set are what those of other settings are judged by, if the data does n
 what they are.
 """
 
+from __future__ import annotations
+
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field

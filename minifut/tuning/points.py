@@ -8,6 +8,8 @@ its bounds; a choice has all its values. What the device cannot run shows when i
 tried.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 

@@ -13,6 +13,8 @@ only for a significant gain, and where structures share some, the better structu
 count. Which structure runs on which data is then a matter of thresholds.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -7,6 +7,8 @@
 simulated ones.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol

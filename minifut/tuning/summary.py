@@ -5,6 +5,8 @@ data set        before     after  speed-up
 [16][16]      11.02 us  11.02 us      same
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 from typing import Any

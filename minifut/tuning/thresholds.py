@@ -20,6 +20,8 @@ the fewer cuts are distinguished and the fewer times each is run.
 Source: "Dataset sensitive autotuning of multi-versioned code" (TFP 2021).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

@@ -11,6 +11,8 @@ race run in rounds, each of several runs if they are brief, of which the fastest
 one that takes 3 times the best is given up. Turns are compared one by one (`ratios`),
 and only times of one race with one another."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable, Collection, Sequence

@@ -5,6 +5,8 @@
 The same check, with the same message, for each backend.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@
 64-bit little-endian integer, then the elements in row-major order, little-endian.
 """
 
+from __future__ import annotations
+
 import struct
 from math import prod
 

@@ -7,6 +7,8 @@ underscores, mixed suffixes, any mistake) is left to `minifut.values.text`, whic
 either reads it or says exactly what is wrong: `read_bulk` then gives None.
 """
 
+from __future__ import annotations
+
 import re
 import warnings
 from typing import Any

@@ -5,6 +5,8 @@ array: the larger of 0.002 and 0.002 times the largest finite expected number; N
 equals NaN, an infinity equals one of its sign.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ numpy_view(tensor)   by __array_interface__, __array__, DLPack or buffer protoco
                      pandas, xarray, PyTorch and JAX on the CPU, memoryview, ..
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from typing import Any
 

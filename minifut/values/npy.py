@@ -7,6 +7,8 @@ ones is understood, by a regular expression. So nothing is evaluated, and nothin
 allocated before the file is known to have as many bytes as its header says.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from functools import partial

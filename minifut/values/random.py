@@ -4,6 +4,8 @@ Integers cover their whole range, floats are uniform in [0, 1], bools fair; `Bou
 narrows a type to [minimum, maximum].
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -3,6 +3,8 @@
 Every complaint is a `UsageError` that names the data and the byte offset.
 """
 
+from __future__ import annotations
+
 import gzip
 import zlib
 from pathlib import Path

@@ -5,6 +5,8 @@
 {p: []f32}       of a leaf of shape (d,)             {p: [d]f32}
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Protocol
 

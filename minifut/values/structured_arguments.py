@@ -7,6 +7,8 @@ list of elements, a structured array of NumPy, or the `StructArray` that an entr
 gave. Whether the leaves are of the right types is checked by what passes them on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import is_dataclass
 from typing import Any

@@ -8,6 +8,8 @@ binary form a value is its leaves, one after the other, as Futhark's C libraries
 opaque values.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -4,6 +4,8 @@ value_type(np.zeros((2, 3), np.float32))   ->  [][]f32
 parse_shaped("[10][20]f32")                ->  ShapedType("f32", (10, 20))
 """
 
+from __future__ import annotations
+
 import re
 from typing import Any, TypeAlias
 

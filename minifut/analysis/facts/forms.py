@@ -7,6 +7,8 @@ Plain dictionaries from monomials to coefficients that are not zero: the terms o
 terms.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import gcd

@@ -1,5 +1,7 @@
 """Tables whose entries are removed at the end of a scope."""
 
+from __future__ import annotations
+
 from typing import Any
 
 

@@ -1,6 +1,8 @@
 """Disjunctions that hold (or conjunctions that do not) while it is not known by which
 of their parts: they are examined again once more is known of what they are about."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """The reads of scalar code, each with the facts of its place."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 
 from minifut.analysis.facts.known import Facts

@@ -10,6 +10,8 @@ Here zeros, acc_1, acc_2 and acc form an accumulator chain, which shares the mem
 the fresh result: each thread reads its own tile there, and then overwrites it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from itertools import pairwise

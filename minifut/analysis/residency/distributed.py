@@ -11,6 +11,8 @@ kernel is built. Names passed to each other (by loops and branches) are distribu
 together or not at all.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeAlias

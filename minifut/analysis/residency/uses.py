@@ -8,6 +8,8 @@ Threads *own* the element of an array at their indices. An array whose mentions 
 transfers, reads of own elements and results needs no communication between threads.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import field

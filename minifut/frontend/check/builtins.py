@@ -6,6 +6,8 @@ integer type of the same width (floats), `I` i32, `L` i64, `D` f64; the last let
 the result.
 """
 
+from __future__ import annotations
+
 from minifut.frontend.types import BOOL, I32, I64, SCALAR_NAMES, Arrow, Scalar, Type
 
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")

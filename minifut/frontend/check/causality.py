@@ -5,6 +5,8 @@ constructor or a hole needs the sizes of its type. What is known grows in the or
 evaluation: a `let` before its body, arguments (the last first) before the function.
 """
 
+from __future__ import annotations
+
 from minifut.frontend import syntax
 from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.check.sizing.state import Sizing

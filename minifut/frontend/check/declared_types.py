@@ -1,5 +1,7 @@
 """Types that are outside of definitions: abbreviations and specifications."""
 
+from __future__ import annotations
+
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import Checking, Parameters, Scope, TypeBinding
 from minifut.frontend.check.inference.state import Inference

@@ -1,5 +1,7 @@
 """Checking one top-level definition: types, then sizes, then everything else."""
 
+from __future__ import annotations
+
 from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.check.causality import check_causality

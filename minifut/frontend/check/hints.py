@@ -1,5 +1,7 @@
 """What to do about an error: nearest names, words of other languages, conversions."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut import suggestions

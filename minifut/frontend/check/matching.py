@@ -5,6 +5,8 @@ at least as general as its specification. The result says what each name of the
 specification stands for in the module, as elaboration needs it.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 
 from minifut.errors import CompileError, Location

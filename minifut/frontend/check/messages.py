@@ -4,6 +4,8 @@
 `check.mismatches`. The anchors name entries of docs/errors.md.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 

@@ -1,5 +1,7 @@
 """Declarations and module expressions."""
 
+from __future__ import annotations
+
 from typing import Protocol
 
 from minifut.errors import CompileError, Location

@@ -5,6 +5,8 @@ must, literals within their types, equality only where it is defined, and what r
 functions may do.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Module types: evaluating them, copying them with new names, refining them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut.errors import CompileError, Location

@@ -8,6 +8,8 @@ expression with holes for the values in it that are not of the prelude; `substit
 says what each of them stands for. Two opaque sizes are equal when keys and holes are.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.frontend import syntax

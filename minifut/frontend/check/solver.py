@@ -12,6 +12,8 @@ records of each what it must be:
 Metas are linked with path compression, so that the work is linear in the program.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.errors import Location

@@ -6,6 +6,8 @@ Unknown sizes of what is put in are bound at the nearest function result; those 
 find none are returned.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import TypeAlias
 

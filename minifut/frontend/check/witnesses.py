@@ -6,6 +6,8 @@ of a function: then a value of the type determines it. Positions are "immediate"
 type).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 from minifut.frontend import types

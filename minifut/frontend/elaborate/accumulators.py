@@ -8,6 +8,8 @@ An accumulator is a leaf whose type says what it takes; an array of pairs is one
 accumulator of two arrays.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce

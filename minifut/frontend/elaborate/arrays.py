@@ -3,6 +3,8 @@
 xs[i, a:b]    assert i and a:b in bounds, then  xs[i, a:+(b - a)*1]  for each leaf
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.errors import Location

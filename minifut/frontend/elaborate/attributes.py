@@ -7,6 +7,8 @@ param(name)      the tuning parameter of that name if it is set (not 0), else e
 others           go to the statements that e makes at this level
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from minifut.frontend import syntax

@@ -8,6 +8,8 @@ A size that all branches agree on stays; one that has an outer name in the check
 given by it; any other becomes one more result. What all branches share is not passed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.errors import CompileError

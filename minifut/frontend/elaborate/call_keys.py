@@ -5,6 +5,8 @@ arguments is the same, the same sizes are equal or known numbers, and functions 
 the arguments are the same code with nothing in it that is bound in the caller only.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 

@@ -1,5 +1,7 @@
 """Constants of the numeric modules: bounds, and what a float type calls pi or inf."""
 
+from __future__ import annotations
+
 import math
 
 from minifut.frontend.elaborate.values import Leaf, Value, constant

@@ -7,6 +7,8 @@ r"""jvp, vjp, jmp, mjp and with_vjp: operations of the core that hold a lambda.
 A tangent or adjoint has the structure and the sizes of the value that it belongs to.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError
 from minifut.frontend.elaborate import soacs, values
 from minifut.frontend.elaborate.branches import coerce

@@ -8,6 +8,8 @@ Sizes that the parameters name come first; a size of the result that is not one 
 is one more result.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """How parameters and results of entry points appear from outside."""
 
+from __future__ import annotations
+
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.static_types import (

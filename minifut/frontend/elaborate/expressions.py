@@ -3,6 +3,8 @@
 `evaluate` goes along a chain of `let` in a loop, so that its depth is nesting depth.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

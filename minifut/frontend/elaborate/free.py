@@ -1,5 +1,7 @@
 """The variables that an expression mentions."""
 
+from __future__ import annotations
+
 from minifut.frontend import syntax
 from minifut.frontend.syntax.traverse import uses
 from minifut.names import Name

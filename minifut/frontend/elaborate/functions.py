@@ -13,6 +13,8 @@ sizes are equal or known numbers, and what the type parameters stand for. Sizes 
 parameters.
 """
 
+from __future__ import annotations
+
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 

@@ -1,5 +1,7 @@
 """What is known of variables that elaboration made, so that checks are needless."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

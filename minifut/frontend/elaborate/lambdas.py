@@ -7,6 +7,8 @@ outer values is moved out; one known to the checker is taken from the type of th
 whole application.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 

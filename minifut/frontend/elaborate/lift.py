@@ -8,6 +8,8 @@ A recursive function whose argument is a function is specialised for it, and so 
 what that function has captured where it is. Johnsson, "Lambda lifting", 1985.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 from typing import Any
 

@@ -8,6 +8,8 @@ Sizes that the checker found to vary are parameters in front of the others; all 
 sizes stay what they are at the start.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import patterns, values

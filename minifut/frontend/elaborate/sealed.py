@@ -6,6 +6,8 @@ A use of `m.iota` says what k stands for; the body requires n. So a sealed value
 what each parameter of the definition is in terms of the specification: n is k.
 """
 
+from __future__ import annotations
+
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate.environment import (
     Environment,

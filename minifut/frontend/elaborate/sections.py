@@ -3,6 +3,8 @@
 (+ 1)    (.x.y)    (.[i, j])    r with x[i] = e    e :> [n]t
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TypeAlias
 

@@ -4,6 +4,8 @@ An array of tuples is a tuple of arrays already, so that `map f (zip xs ys)` giv
 Screma over the leaves of xs and ys.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.frontend.elaborate import arrays, values

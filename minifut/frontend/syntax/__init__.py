@@ -12,6 +12,8 @@ the user wrote. The checker writes its findings into the slots marked *checked*,
 Later stages read them and never write. Nodes have identity equality.
 """
 
+from __future__ import annotations
+
 from minifut.frontend.syntax.declarations import *
 from minifut.frontend.syntax.expressions import *
 from minifut.frontend.syntax.node import *

@@ -10,6 +10,8 @@
 What the checker finds (types, instances) is no syntax and not visited.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
 from dataclasses import fields

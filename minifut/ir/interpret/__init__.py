@@ -11,6 +11,8 @@ points at once (`points`). What is too slow here is for `sequential`, the fast o
 `arrays` what they do to arrays, `arithmetic` scalar operators.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -6,6 +6,8 @@ in 64 bits and rounded once more, is the correctly rounded result). The operator
 loops live on have a Python expression here; the others go through their NumPy meaning.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import cache
 from typing import Any

@@ -5,6 +5,8 @@ thread with a stack for as many calls as are allowed, and beyond that they fail 
 program does. Python's collector would go through all their frames again and again.
 """
 
+from __future__ import annotations
+
 import contextvars
 import sys
 import threading

@@ -6,6 +6,8 @@ needs afterwards may be done in place if at run time nothing else holds the arra
 either.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Body, Stm
 from minifut.ir.kernels import KernelBody

@@ -4,6 +4,8 @@ Reductions and scans whose operator is a single known one go through NumPy's fol
 others through the operator itself, from left to right.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, TypeAlias

@@ -1,5 +1,7 @@
 """A budget of steps for a run."""
 
+from __future__ import annotations
+
 
 class TooManySteps(Exception):
     """The interpreter has used up the steps that it was given."""

@@ -8,6 +8,8 @@ no care. An update copies the array first, unless `ownership` finds that it is n
 needed any more and at run time nothing else holds it (nor a view of it).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from sys import getrefcount
 from typing import Any

@@ -16,6 +16,8 @@ among them; whether a loop goes on may be the only one that the host reads of it
 is a result too is read at the end (`postpone.py`).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 
 from minifut.ir.node import replace

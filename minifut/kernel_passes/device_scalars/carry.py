@@ -27,6 +27,8 @@ compute that too, with all scalars that change (`conditions`): then an iteration
 launches and one read, and may be left to the device (`left_loops.py`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 
 from minifut.ir.core import Atom

@@ -7,6 +7,8 @@
 `carry.py` tries what is chosen here, and refuses what the host needs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 
 from minifut.ir.core import ScalarOp

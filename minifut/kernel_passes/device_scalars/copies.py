@@ -10,6 +10,8 @@ The driver's own command for a copy takes as long as a launch, but threads are w
 it, and what is launched before and after it is not in one batch.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.node import replace

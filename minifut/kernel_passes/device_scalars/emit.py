@@ -8,6 +8,8 @@ kernel scale(xs, s: f32, ys)           kernel scale(xs, total, ys)
 A kernel that is launched elsewhere too stays as it is there: this launch gets a copy.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any

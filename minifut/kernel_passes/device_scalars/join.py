@@ -14,6 +14,8 @@ Versions of a fold are such branches. The scalar may then stay on the device
 (`plan.py`), and so may those that a loop passes on (`carry.py`).
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom
 from minifut.ir.node import replace
 from minifut.ir.sizes import ZERO

@@ -12,6 +12,8 @@ What an iteration launches depends on what it is passed, so that the device can 
 again where that is the same, and look at the flag itself (`runtime/iterations.py`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Container
 
 from minifut.ir.sizes import ZERO

@@ -1,5 +1,7 @@
 """Moves at the end of blocks: what a branch gives, or an iteration passes on; names."""
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Container, Iterable
 

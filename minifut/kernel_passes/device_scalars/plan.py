@@ -15,6 +15,8 @@ do nothing after a failure, so that none uses a scalar that a failed kernel did 
 write.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias

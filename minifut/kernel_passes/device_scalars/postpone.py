@@ -11,6 +11,8 @@ statements of the host that no other one but such needs go behind the last launc
 what they and kernels need is read again there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 
 from minifut.ir.node import replace

@@ -6,6 +6,8 @@ What the host would compute of the values, the kernel computes from what they ar
 computed from (`emit.py`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.sizes import ONE, ZERO

@@ -13,6 +13,8 @@ kernel as sizes over what a launch gives; `emit` writes the arithmetic in 32 bit
 each launch compares the greatest of these sizes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A bound of an integer, and those of quotients, remainders and extremes."""
 
+from __future__ import annotations
+
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum
 

@@ -11,6 +11,8 @@ the bounds of all sums, differences and products that are computed in 32 bits: t
 kernel is right if these are below 2^31, and the scalars in `natural` at least 0.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.node import replace

@@ -4,6 +4,8 @@
 xs[i] < n                      xs[i_1] < n
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

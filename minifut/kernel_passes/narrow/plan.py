@@ -3,6 +3,8 @@
 Those that indices are computed from, and variables of loops, if bounds are known.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.node import immutable

@@ -7,6 +7,8 @@
 Steps are numbers or uniform expressions. What is not affine gives None.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping
 
 from minifut.ir.sizes import Extreme, Size

@@ -8,6 +8,8 @@ Elements that a vector takes are apart in memory, but no lanes are shuffled unti
 end: this is for points that take longer to compute, or to combine, than to load.
 """
 
+from __future__ import annotations
+
 from minifut.ir.search import contains, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome

@@ -6,6 +6,8 @@ So are quotients of integers, but for those by constants, which are products, an
 64 bits only those of loaded numbers: others are positions.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -18,6 +18,8 @@ Points do not depend on each other, but one may use memory that another one used
 so what follows the loop reads and writes nothing that comes before it writes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.node import replace

@@ -6,6 +6,8 @@ the vectoriser or its lanes. `NotVectorisable`, raised anywhere inside, declines
 rule.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias

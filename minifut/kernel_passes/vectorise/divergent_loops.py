@@ -11,6 +11,8 @@ search takes 0.4, roots by bisection 0.2 of the scalar time. Calls of functions 
 all of it (`calls`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 

@@ -6,6 +6,8 @@
 Quotients of other vectors are functions (`ir/scalar_quotients.py`).
 """
 
+from __future__ import annotations
+
 from minifut.ir.scalars import Operator
 from minifut.ir.types import F32, I32, I64
 from minifut.kernel_ir import nodes as kc

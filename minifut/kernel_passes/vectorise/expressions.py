@@ -4,6 +4,8 @@ A varying boolean is a mask (see `vectors`). An operator that has no vector form
 applied lane by lane.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -6,6 +6,8 @@ lanes of a vector are combined in order (`ordered_folds`). A scan keeps it, too:
 a vector by shuffles, from one to the next by one application of the operator.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -14,6 +14,8 @@ Source: Carr and Kennedy, "Improving the ratio of memory operations to floating-
 operations in loops" (1994), unroll and jam.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,6 +12,8 @@ evaluated for an element whose key is less, equal, greater, or a NaN. A loop tha
 an element where one of both keys is a NaN keeps an extreme if there is none.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.alpha import alpha_equal

@@ -1,5 +1,7 @@
 """What limits the lanes of a point besides the vectors of the device."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.kernels import Parameter

@@ -13,6 +13,8 @@ Measured on AVX2, single points over four lanes: Collatz 0.63 of the time, bisec
 cheap in lanes, and floats of 64 bits have all operations.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.kernels import Parameter

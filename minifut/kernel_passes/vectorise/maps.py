@@ -12,6 +12,8 @@ Such are the largest indices of a chunk, which are tested after it. A point may 
 repeated: the extreme is the same.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any

@@ -9,6 +9,8 @@ in the loop, and holds in one range of rounds, which differs from point to point
 it is the bounds of loops that differ, as in `shared_rounds`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir.node import replace

@@ -9,6 +9,8 @@ The lanes hold operands in order, so any associative operator on scalars will do
 tuple has a vector for each component.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias

@@ -7,6 +7,8 @@ The lanes of a vector are combined in order by shuffles, as in a scan. Blocks of
 one for each lane, would need no shuffles but read far apart.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from minifut.ir.search import contains

@@ -11,6 +11,8 @@ which is less than the one that comes. The comparison is decided, and takes half
 operator's time. It does not hold of neutral elements.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 

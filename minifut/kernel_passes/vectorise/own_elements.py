@@ -19,6 +19,8 @@ Threads run at the same time, so that a point of one reads nothing that others w
 where it reads what it wrote in a fresh kernel, that is a row of its own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Sequence
 
 from minifut.ir.alpha import alpha_equal

@@ -15,6 +15,8 @@ before them (`check_ranges`), and calls after loops have loops of their own
 (`calls_apart`).
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Sequence
 

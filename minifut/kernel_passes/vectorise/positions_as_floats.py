@@ -7,6 +7,8 @@ the same small step from lane to lane, one test of the first lane does for all; 
 conversions round the same number.
 """
 
+from __future__ import annotations
+
 from minifut.ir.scalars import Operator, convert
 from minifut.ir.types import F32, F64, I32, I64
 from minifut.kernel_ir import nodes as kc

@@ -16,6 +16,8 @@ rows that have one, which the second loop finds.
 Which loops these are: `kept_extremes`.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from minifut.ir.scalars import operator

@@ -15,6 +15,8 @@ Scratch memory that points have one after the other (`own` of its pointer) has r
 lanes as well, up to a length that the kernel tests.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from minifut.ir.alpha import alpha_equal

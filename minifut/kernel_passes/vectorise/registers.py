@@ -19,6 +19,8 @@ than 16 registers; Newton's method 0.75, greatest common divisors 0.85 to 0.9 wi
 With AVX-512 a value takes one register of 32.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.kernels import Parameter

@@ -23,6 +23,8 @@ Source: Griebl, Feautrier, Lengauer, "Index set splitting" (2000), where the ind
 are those of a block of points.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,6 +3,8 @@
 for i < 100: acc = acc + exp(xs[i])      16 lanes: 6 whole vectors, then 4 lanes of one
 """
 
+from __future__ import annotations
+
 from minifut.ir.scalars import COMPARISONS
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk

@@ -1,6 +1,8 @@
 """Vectorised statements of a body, in order; see the package. Divergent control flow is
 left to the rules of `masks`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 

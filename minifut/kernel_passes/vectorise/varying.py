@@ -8,6 +8,8 @@ vary: they hold the values of neighbouring points. So do arrays that each point 
 itself, whose names may be among those that vary.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
 from typing import Any

@@ -5,6 +5,8 @@ A varying boolean is a mask: an i32 in each lane, -1 or 0, whatever was compared
 memory it is a byte.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir.scalars import Operator

@@ -9,6 +9,8 @@ many updates as the loops around its updates make rounds, as far as is known on 
 host.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -7,6 +7,8 @@ Every update names the root of its accumulator, and results of that type go. Thi
 right once no pass follows: the order of statements keeps what linear use ensured.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import core, kernels

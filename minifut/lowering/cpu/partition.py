@@ -10,6 +10,8 @@ many short segments each is one chunk. There are several groups per core, for lo
 balance.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -16,6 +16,8 @@ memory, so that it is read as it lies:
         acc[k * m + l] = acc[k * m + l] + xs[i, k, l]
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -3,6 +3,8 @@
 `vectorise.operators` defines its parts, `vectorise.folds` the rules.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir.node import immutable

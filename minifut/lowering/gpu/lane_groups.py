@@ -13,6 +13,8 @@ Kernels are built for `per`, and full tiles have loops of their own, without tes
 each element: compilers unroll both, and have as many loads in flight as elements.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial

@@ -11,6 +11,8 @@ by `groups.gpu_code`, with `groups.gpu_builder`; here are its size and its resul
                     pieces of an interleaved tile as vectors
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 

@@ -10,6 +10,8 @@ All else is as in `threads.code`: its rules make arrays by `each`, `copy` and `w
 the builder, which threads do cooperative_region in group code.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any

@@ -8,6 +8,8 @@ neighbouring threads, that copy along the other dimension, then store to differe
 (8 elements of each of 4 rows), and rows stay aligned.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 
 from minifut.ir.core import DimSlice, Index, SizeExp, Stm

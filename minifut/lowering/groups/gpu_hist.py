@@ -7,6 +7,8 @@ are those of `atomic_cells`; what is no plain value gets words beside its arrays
 before and read back after. Operators on arrays: a segment is the work of one thread.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Stm
 from minifut.ir.kernels import SegHist
 from minifut.ir.types import ArrayType

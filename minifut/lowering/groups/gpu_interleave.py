@@ -13,6 +13,8 @@ Conditions: all that depends on the index of a thread depends on the position of
 element, thread * registers + register; arrays of threads are in registers.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import Any
 

@@ -11,6 +11,8 @@ without segments gives scalars, which all threads have.
 Operators on arrays: a segment is the work of one thread.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 

@@ -8,6 +8,8 @@ A tile has no dimension for `n by 1`, or for `n by 1 by 1`. What differs between
 is how the elements of a tile are enumerated: bounded loops, or guarded threads.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

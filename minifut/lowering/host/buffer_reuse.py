@@ -6,6 +6,8 @@ Here `acc'` reuses the memory of `acc`, so the loop needs no memory and no copy 
 own. `of` follows a result back through in-place updates, aliases, ifs and loops.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.in_place import InPlace
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Stm

@@ -6,6 +6,8 @@
 A kernel that mentions one of them is built again where its value changes.
 """
 
+from __future__ import annotations
+
 from minifut.ir import kernels
 from minifut.ir.core import Atom
 from minifut.ir.sizes import Size

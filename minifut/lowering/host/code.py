@@ -1,5 +1,7 @@
 """One rule per expression of the core on the host; see `host.builder`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -11,6 +11,8 @@ of its own block that mentions it; loops, ifs and calls need no special care. Pa
 belong to the caller in any case.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name

@@ -9,6 +9,8 @@ less than a constant of its text, so a tuner must know it. Control flow does not
 which launches there are is decided by thresholds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.kernels import AtLeast, GetParameter

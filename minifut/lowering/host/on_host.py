@@ -5,6 +5,8 @@ is split: the body as a `SegMap` that returns its values as arrays, then the ope
 on those.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.errors import CompileError

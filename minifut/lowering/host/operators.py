@@ -7,6 +7,8 @@ are rare between kernels) run in a kernel of one point, so that they mean the sa
 everywhere.
 """
 
+from __future__ import annotations
+
 import re
 from functools import cache
 

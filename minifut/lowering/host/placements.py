@@ -1,5 +1,7 @@
 """Where results of the statements of a body are written, by what uses them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 

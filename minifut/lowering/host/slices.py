@@ -5,6 +5,8 @@ all with [1:n] = segmap ..      the kernel writes into that view of `all`
 (segscan ..)[last :+ n by -1]   the kernel writes from the end of its memory
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Param, Update
 from minifut.ir.traverse import free_names
 from minifut.lowering.host.builder import HostBuilder

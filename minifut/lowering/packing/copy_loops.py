@@ -9,6 +9,8 @@ for (i = 0; i < rows; i++) {
 }
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 
 from minifut.ir.node import immutable

@@ -5,6 +5,8 @@ bs[k, x * rx + j]     panels: [x][k][j], so that a register nest loads vectors a
 as[y * ry + i, k]     in place: a[clamp(row + y * ry + i), first + k]
 """
 
+from __future__ import annotations
+
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ZERO, Size, maximum, minimum, product
 from minifut.lowering.index_functions import Array, row_major_strides

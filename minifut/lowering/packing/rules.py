@@ -7,6 +7,8 @@ emitted: the first of these rules that fires; else plain rows.
     pad_rows            rows with padding, against cache set conflicts
 """
 
+from __future__ import annotations
+
 from minifut.ir.sizes import ONE, Extreme, Size
 from minifut.kernel_passes.context import LOCALITY
 from minifut.lowering.packing.copy_loops import NOT_VECTORISABLE

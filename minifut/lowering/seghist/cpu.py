@@ -15,6 +15,8 @@ Source: slides "Locality of reference", histograms; Henriksen et al., "Compiling
 generalized histograms for GPU" (SC 2020).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace

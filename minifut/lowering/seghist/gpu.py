@@ -12,6 +12,8 @@ of them, so that fewer work-items contend for a cell. Operators on arrays are le
 `seghist.gpu_rows`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.core import Param

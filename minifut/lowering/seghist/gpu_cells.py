@@ -10,6 +10,8 @@ row, at once. Row and column of the next cell are sums; a division would take lo
 than an update.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -15,6 +15,8 @@ lanes of a warp access the same one. One chunk updates the result itself.
 No work-item waits for another one, so any device runs this.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import reduce

@@ -13,6 +13,8 @@ for each array, which stays in the second-level cache of its core, and a part of
 halves in the first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.kernels import BlockSteps, SegMap

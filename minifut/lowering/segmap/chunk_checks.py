@@ -14,6 +14,8 @@ no branch precedes, nor a check, unless they are proved to be within bounds. Com
 them once more costs less than a point at a time.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar

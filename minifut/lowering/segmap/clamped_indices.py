@@ -21,6 +21,8 @@ all indices once more, which takes less only where they are loaded and little el
 definition of `index`: so each later read is proved to be within bounds anew.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from functools import reduce
 

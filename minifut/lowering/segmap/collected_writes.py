@@ -9,6 +9,8 @@ Flags that are loaded cannot be predicted: a branch on them costs as much as 20 
 cheap operations where it goes the other way. The bounds of places can.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.cheap_elements import with_loaded
 from minifut.ir.core import Atom, Constant, Copy, If, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap, WriteReturns

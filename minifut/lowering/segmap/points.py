@@ -7,6 +7,8 @@ Arrays that a point makes are built in the memory of the result where possible
 (destination passing).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.analysis.simple_points import cost_the_same, is_simple

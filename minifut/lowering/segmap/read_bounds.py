@@ -10,6 +10,8 @@ definitions, branches and the space holds for any value in the range
 (`analysis.facts`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.analysis.facts import Fact, Facts

@@ -16,6 +16,8 @@ of the loop, of memory that is not read. Bodies that call functions are vectoris
 instead: they are not bound by memory.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.node import replace

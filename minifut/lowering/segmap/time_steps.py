@@ -11,6 +11,8 @@ index. Each worker has tiles of its own, which stay in the second-level cache of
 core; rows beside a block are made by both of its neighbours.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,5 +1,7 @@
 """Writes of points by index, which do nothing where an index is out of bounds."""
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array

@@ -18,6 +18,8 @@ hundred elements: of rows in caches, most of the time. A single accumulator is
 bound by the latency of its operator, hence the four parts.
 """
 
+from __future__ import annotations
+
 from functools import cache, partial
 
 from minifut.ir.sizes import Size

@@ -19,6 +19,8 @@ reading some megabytes. Segments of a single chunk have a kernel of their own, w
 stores results directly. Only kernels that run are ever built.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom, Constant, Param, ScalarOp
 from minifut.ir.kernels import SegRed
 from minifut.ir.scalars import operator

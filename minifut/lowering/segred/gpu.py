@@ -14,6 +14,8 @@ order gives the value of the tile. Operators on arrays are left to `segred.cpu`:
 of one work-item, which any device runs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 

@@ -11,6 +11,8 @@ a last key by which the operator commutes. A NaN wins in it: so it is what is le
 the chunk is reduced once more, in order.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache

@@ -19,6 +19,8 @@ Source: Merrill and Garland, "Single-pass parallel prefix scan with decoupled lo
 (2016), which waits for aggregates instead.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import ClassVar, Protocol, TypeAlias
 

@@ -14,6 +14,8 @@ the cache holds (`collect`), and written when they are known (`deliver`), so tha
 nothing is computed twice.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial

@@ -19,6 +19,8 @@ Where neighbouring segments are contiguous in memory, lanes are segments
 (`cpu.segment_blocks`).
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import ClassVar
 

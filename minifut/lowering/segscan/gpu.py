@@ -36,6 +36,8 @@ A word of 64 bits has a part of 32 bits of a value in its low half, and 1 in its
 half when it is there: what is published needs no fence.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -9,6 +9,8 @@ those before take one pass over memory (`chained_scan`); totals, two. Points tha
 their own elements are vectors (`vector_scan`).
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import ClassVar
 

@@ -10,6 +10,8 @@ its points are written to neighbouring places, in order. So a filter has one str
 radix sort of d bits 2^d, and nothing of a stream but where it begins has to be known.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from itertools import chain
 

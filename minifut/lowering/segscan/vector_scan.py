@@ -11,6 +11,8 @@ is bound by memory bandwidth. Results too large for the caches are stored with
 non-temporal stores.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import cache
 

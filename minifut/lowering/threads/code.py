@@ -1,5 +1,7 @@
 """One rule per expression of the core inside a thread; see `threads.builder`."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

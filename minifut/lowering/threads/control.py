@@ -7,6 +7,8 @@ branch, unless all branches return the same one. If its size is only known insid
 relocatable: it is in the thread's arena, at an offset that is a variable.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 

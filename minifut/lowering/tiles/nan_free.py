@@ -7,6 +7,8 @@ instructions; but an accumulator that starts from a number stays one, since no
 comparison with a NaN holds. So one comparison suffices, which is one instruction.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Mapping
 

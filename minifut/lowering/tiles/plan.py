@@ -14,6 +14,8 @@ iteration of the loop starts from the constant instead (deferred initialisation)
 emitter (`tiles.threads`, `packing.emit`) follows the plan and decides nothing.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 

@@ -15,6 +15,8 @@ squares of a block overlap those before; blocks smaller than a square are copied
 element. Elements of 8 bytes are transposed in squares of 8 x 8.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir.kernels import Parameter

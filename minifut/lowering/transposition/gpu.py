@@ -8,6 +8,8 @@ The tile is padded by one column, so that reading a column has no bank conflicts
 group has as many threads as a few rows of the square, and loops over the others.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.ir.kernels import Parameter

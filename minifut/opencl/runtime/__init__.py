@@ -75,6 +75,8 @@ Generated modules are read before any device is needed, so that what drives one 
 imported by name when it is used.
 """
 
+from __future__ import annotations
+
 from typing import TYPE_CHECKING
 
 from minifut.opencl.runtime.describe import (

@@ -9,6 +9,8 @@ late as at their launch. So the time is taken from the first build of a run to t
 of that run, and the line comes while a user wonders what is slow.
 """
 
+from __future__ import annotations
+
 import logging
 import sys
 from threading import Event, Thread

@@ -8,6 +8,8 @@ Simulators (Oclgrind) are taken only when named. Where several PoCLs are install
 one that came with pip is preferred, as the one that was measured.
 """
 
+from __future__ import annotations
+
 import os
 import re
 import threading

@@ -14,6 +14,8 @@ Parameters have defaults of their own for families that are unlike others; each 
 explained in docs/gpu.md.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from typing import Any

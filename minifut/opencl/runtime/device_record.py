@@ -13,6 +13,8 @@ A record may be wrong in spite of that. Then the program runs on the device that
 there, in the schedule for the other kind, and the record is dropped with a warning.
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import sys

@@ -10,6 +10,8 @@ where processes cannot see each other (containers that share a folder for tempor
 files).
 """
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import os

@@ -13,6 +13,8 @@ The device's description has the flags:
     struct _cl_device_id { ...; const char **final_linkage_flags; ... }
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import struct

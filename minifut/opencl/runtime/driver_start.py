@@ -11,6 +11,8 @@ program for each of the two devices of the processor:
 Nothing is begun once the compiler is done, which may be before.
 """
 
+from __future__ import annotations
+
 import contextlib
 import os
 from collections.abc import Iterator

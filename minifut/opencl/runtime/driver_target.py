@@ -31,6 +31,8 @@ The second one is replaced by the library's. On processors of which LLVM knows a
 the library may use, nothing is changed.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import struct

@@ -13,6 +13,8 @@ line is how many groups the workers of the launch have taken beyond the first of
 in the end each takes one that does not exist, and the last to do so makes it 0 again.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,6 +4,8 @@ Floats are NumPy scalars; callers of host functions that compute with them ignor
 NumPy's warnings (`quiet`).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

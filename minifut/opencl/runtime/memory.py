@@ -11,6 +11,8 @@ behind that. Larger arrays are passed as pointers of shared virtual memory
 buffers (copies, fills) do not take them: the host executes those.
 """
 
+from __future__ import annotations
+
 import contextlib
 import ctypes
 import os

@@ -4,6 +4,8 @@ values.make("[](i32, bool)", [numbers, truths])      what an entry point takes
 values.leaves(value)                                 the arrays behind a result
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """What drives a device, imported together when the first of it is used."""
 
+from __future__ import annotations
+
 from minifut.opencl.runtime.device import Device, list_devices, open_device
 from minifut.opencl.runtime.failures import FAILURE_TEXT
 from minifut.opencl.runtime.instance import Instance

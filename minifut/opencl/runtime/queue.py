@@ -18,6 +18,8 @@ Threads take turns: a run holds the session's `lock`, since kernels keep their a
 and failures are recorded in one place.
 """
 
+from __future__ import annotations
+
 import ctypes
 import logging
 import os

@@ -1,5 +1,7 @@
 """`Run`: what host functions of generated modules call."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -14,6 +14,8 @@ other one has (`half_of_0` may be a helper too), and its macros end with it. Typ
 macros that are defined twice are the same.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 

@@ -7,6 +7,8 @@ have ended, and the new process opens PoCL's device that has no threads; where t
 no such device, it gets an error that says so.
 """
 
+from __future__ import annotations
+
 import ctypes
 import os
 import threading

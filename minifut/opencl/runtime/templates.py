@@ -13,6 +13,8 @@ here when the kernel is built, which needs no compiler. Registers of a tile beco
 variables that way, in any number, where C compilers do badly with arrays.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping
 

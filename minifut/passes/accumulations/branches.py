@@ -9,6 +9,8 @@ An update at an index outside does nothing. The other rules then see a plain nes
 maps around an update.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.accumulators import UpdateAcc, WithAcc

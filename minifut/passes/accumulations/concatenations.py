@@ -8,6 +8,8 @@ fuse with its histogram. Each histogram has bins for each thread to combine, so 
 there may be few parts only.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import i64
 from minifut.ir.core import Concat, Copy, DimSlice, Stm
 from minifut.ir.node import replace

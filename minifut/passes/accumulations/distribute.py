@@ -13,6 +13,8 @@ what is stored has at most as many dimensions as what is read or made anyhow. Af
 distribution of maps over their bodies in flattening (Henriksen et al., PLDI 2017).
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

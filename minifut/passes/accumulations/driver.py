@@ -9,6 +9,8 @@ takes stays: kernels update memory (`lowering.accumulators`). Small arrays that 
 and histograms combine become scalars (`combine_scalars`).
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.accumulators import WithAcc

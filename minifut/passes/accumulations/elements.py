@@ -8,6 +8,8 @@ wide as the arrays are there. Where the arrays are filled with the neutral eleme
 map has the values alone.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder

@@ -17,6 +17,8 @@ are when they are summed in another order; an infinite factor may give NaN in ot
 cases.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

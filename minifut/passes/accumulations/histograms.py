@@ -7,6 +7,8 @@ Histograms have lowerings of their own: bins in local memory, several sub-histog
 Levels inside that number the last dimensions update rows: a histogram of rows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir.accumulators import WithAcc

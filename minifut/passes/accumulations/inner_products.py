@@ -7,6 +7,8 @@ The maps around the update and the sum are levels of one nest, the sum the inner
 what is added at a point of all of them is a product of terms.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 
 from minifut.ir.accumulators import UpdateAcc, WithAcc

@@ -8,6 +8,8 @@ Updates with an associative and commutative operator commute, so that a loop ove
 nothing else is a map. Of values that overwrite each other the last one of a loop wins.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.accumulators import WithAcc

@@ -8,6 +8,8 @@ accumulator, and the statements before what is inside. What a level binds *diffe
 the levels whose points it needs: with its own, and with others through what it uses.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias

@@ -10,6 +10,8 @@ others. So an adjoint that every point of a map adds to is a reduction again, an
 tiled like one. After the Futhark compiler's `GenRedOpt`.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Stm

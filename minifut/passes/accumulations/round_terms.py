@@ -8,6 +8,8 @@ first of what it reads; inside there are scalars only. What it reads is made in 
 round, has a row for each round, or is the same in all rounds.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 
 from minifut.ir import core

@@ -17,6 +17,8 @@ read. One of the arrays that are read has a row for each round outside of the lo
 as a tape, so that a second tape is in proportion.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 
 from minifut.ir import core

@@ -8,6 +8,8 @@ One more dimension of indices takes the place of one of the rows. So sums of row
 sums of scalars, which can be tiled, and atomics need no locks.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc

@@ -10,6 +10,8 @@ for scalars; operators on arrays combine the rows of a chunk in one thread. Oper
 that are maps are left to the rules that move the map outside.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from itertools import product

@@ -8,6 +8,8 @@ then. Conditions: the updates have operators (of values that overwrite each othe
 order counts), and no piece does again what is more than scalar code, or has effects.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -12,6 +12,8 @@ operator is known, there are no checks, and levels outside compute only what is 
 repeat.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace

@@ -1,5 +1,7 @@
 """The loop that makes steps in aligned blocks: what is emitted in place of another."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,6 +1,8 @@
 """What the reads of a map's points need in order to stay within aligned blocks, and its
 body there: without the checks that hold, and without short branches."""
 
+from __future__ import annotations
+
 from minifut.analysis.aligned_blocks import AlignedBlocks, Need
 from minifut.analysis.facts import Facts
 from minifut.analysis.simple_points import is_simple

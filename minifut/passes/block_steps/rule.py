@@ -1,5 +1,7 @@
 """The rule that makes steps in aligned blocks; see the package."""
 
+from __future__ import annotations
+
 from minifut.ir.core import If, Loop, Stm
 from minifut.ir.traverse import rename
 from minifut.passes.block_steps.emitter import BlockStepsEmitter

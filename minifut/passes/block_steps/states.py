@@ -9,6 +9,8 @@ The state is the counters and what else of scalars the innermost loop carries. A
 the map needs of a step is computed from it, by the host or in a kernel.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Set
 
 from minifut.analysis.facts import Facts

@@ -8,6 +8,8 @@ only (a comparison, `floor`) is not active. In loops and operators, the least fi
 (Griewank, Walther: Evaluating Derivatives, 2008, ch. 6.)
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 

@@ -6,6 +6,8 @@ r"""Arithmetic on tangents and adjoints, which have the types of variables.
 The tangents of booleans are booleans: `or` adds them, `and` multiplies.
 """
 
+from __future__ import annotations
+
 import ast
 from collections.abc import Mapping
 

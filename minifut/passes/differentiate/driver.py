@@ -6,6 +6,8 @@ plain variables to an outer one, and cannot be confused with its own.
 (Siskind, Pearlmutter: "Nesting forward-mode AD in a functional framework", 2008.)
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Program
 from minifut.ir.derivatives import DERIVATIVE_EXPRESSIONS
 from minifut.ir.search import contains

@@ -8,6 +8,8 @@ The new function holds a `Vjp` or `Jvp` of a call of the old one, so that it is 
 like any other: the pass `differentiate` removes it.
 """
 
+from __future__ import annotations
+
 import dataclasses
 from collections.abc import Sequence
 from typing import Literal

@@ -1,5 +1,7 @@
 """Rounds of removing the innermost derivatives; see `driver`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

@@ -19,6 +19,8 @@ differentiated in place of the statement. They are executed: the rule must fire,
 just that, and have the derivative that finite differences have.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias

@@ -1,6 +1,8 @@
 """Which rules are tried for which class of expressions, in this order: special cases of
 a SOAC come before general ones."""
 
+from __future__ import annotations
+
 from minifut.ir import core, derivatives, soacs
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.passes.differentiate.activity import LINEAR

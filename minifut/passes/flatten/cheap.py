@@ -11,6 +11,8 @@ Checks may too, with one exception seen to by `map_nest`: an inner dimension of 
 zero would never run them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.ir import core

@@ -57,6 +57,8 @@ folds run in chunks of many thousand points on a CPU, too: fewer heavy points th
 are better mapped first.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence, Set
 
 from minifut.analysis.operators import combines_by, component_operators

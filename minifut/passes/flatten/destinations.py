@@ -7,6 +7,8 @@ r"""What a scatter or histogram in a nest writes to, with the nest's dimensions.
 Anything else computed per point declines.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Index, Rearrange, Replicate
 from minifut.ir.types import shape_of
 from minifut.names import Name

@@ -15,6 +15,8 @@ value of varying size cannot be expanded: what needs it stays in the same thread
 Checks are never done again: they run in the kernel of what gathered.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.kernels import SegMap

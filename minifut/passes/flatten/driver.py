@@ -13,6 +13,8 @@ are kept as versions (`flatten.versions`). `flatten_moderately` makes kernels of
 nests only and leaves the rest to threads; `flatten_fully` exploits all there is.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.analysis.steps import is_of_scalars

@@ -8,6 +8,8 @@ r"""Array expansion: a value of each point of a nest, as an array over the nest.
 Source: "Regular flattening", map-loop interchange (replicated initial values) and G6.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom, Constant, Copy, Index, Param, Replicate, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.types import AccType, ArrayType, element_of, shape_of

@@ -14,6 +14,8 @@ Conditions: the function holds a SOAC of the same width at all points, and what 
 folded has the same shape at all points.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Body, Index, Lambda, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.soacs import Screma, map_, operand_count

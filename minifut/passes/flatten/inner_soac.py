@@ -16,6 +16,8 @@ thread; that of a histogram becomes one on scalars that combines elementwise, if
 map over rows, as in `hist (map2 (+)) (replicate d 0) k is rows`.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.core import Atom, Lambda

@@ -12,6 +12,8 @@ branch; shapes of its parameters or results do not vary, and a body holds parall
 that becomes kernels (else it is better off inside a thread).
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Body, If, Index, Loop, Match, Param, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.traverse import substitute

@@ -12,6 +12,8 @@ elements, a kernel that only checks runs instead.
 Source: "interchange reduce/scan with map" (irwim, iswim) of the Futhark compiler.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Atom, Body, Index, Lambda, Param, Rearrange, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size

@@ -11,6 +11,8 @@ of threads. Conditions: something inside is parallel, and the sizes of all array
 group are known outside, so that the host can say whether they fit.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace as replace_context
 

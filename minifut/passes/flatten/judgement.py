@@ -15,6 +15,8 @@ bound to the pattern. In the examples of its docstring, what a rule leaves to ot
 is shown as the judgement that is left.
 """
 
+from __future__ import annotations
+
 from typing import TypeAlias
 
 from minifut.ir.builder import i64

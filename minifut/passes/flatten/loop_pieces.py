@@ -11,6 +11,8 @@ bounds what is lost where it ends then; after that in a thread, in pieces of bou
 length, between which the host can be interrupted, and reads whether it goes on.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import i64
 from minifut.ir.core import Atom, Body, If, Loop, Param, SizeExp, Stm, WhileLoop
 from minifut.ir.node import replace

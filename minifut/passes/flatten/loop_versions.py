@@ -24,6 +24,8 @@ the first iterations of `while` loops, which may be short (`loop_pieces`).
 Source: "Incremental flattening", continued above the outermost map.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.steps import LoopStep, is_of_elements, is_of_scalars, step_of
 from minifut.ir import core
 from minifut.ir.core import Body, Constant, Param, Stm

@@ -9,6 +9,8 @@ cheap statements and the inner dimension is empty, no point would run it: then a
 that only checks runs instead.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import i64
 from minifut.ir.core import Body, If, ScalarOp, Stm
 from minifut.ir.kernels import SegMap

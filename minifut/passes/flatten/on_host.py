@@ -6,6 +6,8 @@ r"""What stays on the host: statements that need no thread, and loops by attribu
 Source: "Regular flattening", rule G0; the attribute is Futhark's.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.node import replace
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma

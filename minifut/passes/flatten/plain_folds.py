@@ -1,6 +1,8 @@
 """Folds that loops of a thread do in vectors (`kernel_passes.vectorise.row_folds`), or
 as part of the loop that scans what they fold (`passes.join_loops`)."""
 
+from __future__ import annotations
+
 from minifut.analysis.operators import combines_by
 from minifut.ir.core import If, Lambda, ScalarOp
 from minifut.ir.scalar_opencl import calls_library

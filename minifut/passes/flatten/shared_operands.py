@@ -4,6 +4,8 @@ Where the segments of a row share what they fold, or read next to one another, v
 may have an element for each segment.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Set
 
 from minifut.ir import core

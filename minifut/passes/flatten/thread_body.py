@@ -8,6 +8,8 @@ A SOAC that is not a map runs whole inside the nest's threads, or, with no nest 
 it, in one thread: `segmap grid (i < 1)`.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma

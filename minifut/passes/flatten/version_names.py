@@ -20,6 +20,8 @@ the outer version, so that outer choices come before inner ones; groups get what
 left. What is beyond the bounds is flattened moderately.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 
 from minifut.ir.core import If, Loop, Match, Stm

@@ -19,6 +19,8 @@ thread, `sequential_inner` and `only_outer` are the first version alone,
 whether it fits) or `only_inner` leave versions out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Set
 
 from minifut.ir.node import immutable

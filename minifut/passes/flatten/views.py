@@ -9,6 +9,8 @@ else the view needs is the same for all points.
 Source: "Regular flattening", the rule for rearrange; the others follow it.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import i64
 from minifut.ir.core import DimSlice, Index, Rearrange, Replicate, Reshape
 from minifut.ir.types import shape_of

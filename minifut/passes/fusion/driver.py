@@ -7,6 +7,8 @@ first; vertical fusion comes next, since it removes arrays, and once more for vi
 folds then read; then neighbours are joined.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from functools import partial
 

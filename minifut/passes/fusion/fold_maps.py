@@ -9,6 +9,8 @@ with them. As the operator is associative, it gives the same. What is short enou
 left to be written out.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Reshape, Stm
 from minifut.ir.soacs import Screma
 from minifut.names import Name

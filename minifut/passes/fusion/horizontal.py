@@ -10,6 +10,8 @@ while the array streams by, and pairwise joining of n statements into one would 
 time quadratic in n.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from functools import partial
 from itertools import chain

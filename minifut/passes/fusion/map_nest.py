@@ -4,6 +4,8 @@ map(n, (xss, ys), \xs y -> map(m, xs, \x -> f x y))
     sizes (n, m), inputs x: xss along (0, 1), y: ys along (0)
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 

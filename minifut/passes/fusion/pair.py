@@ -19,6 +19,8 @@ its body alone, without vectors if that has loops. So of maps with SOACs inside 
 only those that the program gives so many elements as can be written out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TypeVar

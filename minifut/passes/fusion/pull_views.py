@@ -7,6 +7,8 @@ reads. Where maps cannot be those of the flattened view, a fold of it becomes on
 rows that they make.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Callable
 

@@ -9,6 +9,8 @@ and histograms have none, and take only maps without other uses. What a producer
 reduces or scans is computed along. Checks stay in order: the producer's come first.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.core import Atom, Body, Lambda, Stm

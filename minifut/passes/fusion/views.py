@@ -9,6 +9,8 @@ kept is computed; of gathered rows that are transposed, the columns are gathered
 Nothing else may need the array: it would be computed twice.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.builder import Builder

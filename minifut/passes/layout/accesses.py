@@ -9,6 +9,8 @@ the unnamed positions of a row taken as a whole). Sizes that are unknown before 
 program runs count as `TYPICAL`.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 from typing import TypeAlias
 

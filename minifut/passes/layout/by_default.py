@@ -4,6 +4,8 @@ let outer = at_least(n, "f.outer" threshold ("cpu" = never, "gpu" = 32768))
 let both = outer and fits                      by default false on a CPU
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm

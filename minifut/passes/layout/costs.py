@@ -14,6 +14,8 @@ CPU     a thread processes its points in order: a cache line for each element, u
 A transposition reads and writes the array once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from enum import Enum
 

@@ -9,6 +9,8 @@ Copies are shared by all later kernels of the same body, also inside its branche
 loops. The pass runs once for each schedule, as their cost models differ.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from functools import partial

@@ -3,6 +3,8 @@ the costs of transposing arrays. Each is computed once, as the plan uses it for 
 state.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias

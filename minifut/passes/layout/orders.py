@@ -1,5 +1,7 @@
 """The layout orders of a slice of an array that has some."""
 
+from __future__ import annotations
+
 from minifut.ir import core
 
 

@@ -16,6 +16,8 @@ Branches count half, or as the default parameters decide between them; loops of 
 length `ROUNDS` times. What a function takes and gives is row-major.
 """
 
+from __future__ import annotations
+
 import heapq
 from collections.abc import Iterator
 from dataclasses import field

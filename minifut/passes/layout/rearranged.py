@@ -11,6 +11,8 @@ neighbouring points differ is the last of the view. Where an order is wanted alr
 that ends so, it becomes that of the view.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from functools import partial
 

@@ -5,6 +5,8 @@ Each considers one kernel alone, for a GPU; the pass uses the same rewrites as t
 of the whole function decides.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from minifut.analysis.layouts import Order, innermost

@@ -17,6 +17,8 @@ outside, which are not all, and each array has one dimension innermost.
 Source: N. N. Jørgensen, "Optimising locality of reference in Futhark", section 3.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.node import immutable

@@ -22,6 +22,8 @@ doubles. The pass runs for each schedule, since each has its own defaults. Sourc
 unswitching (Allen and Cocke, "A catalogue of optimizing transformations").
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from dataclasses import replace as replace_field

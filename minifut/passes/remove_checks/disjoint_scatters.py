@@ -14,6 +14,8 @@ apart:
 What makes indices and values then has one consumer, into which it is fused.
 """
 
+from __future__ import annotations
+
 from itertools import product
 from typing import TypeVar
 

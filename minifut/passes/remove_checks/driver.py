@@ -5,6 +5,8 @@ loop the index is below the bound, in a map an element of an iota is within its 
 A check that stays is known to hold from there on.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

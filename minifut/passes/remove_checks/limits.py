@@ -6,6 +6,8 @@
 What is scanned by a maximum or minimum is one of the elements, or the neutral one.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, difference
 from minifut.ir.core import Atom, ScalarOp

@@ -12,6 +12,8 @@ do (Houdini: Flanagan and Leino, FME 2001). What the results of branches are is 
 on each side. They hold of the loop's results, too.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import permutations
 

@@ -7,6 +7,8 @@
 Often what is left is the same at all points of a map, so that it is tested once.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TypeAlias
 

@@ -4,6 +4,8 @@ They get a context with the facts, and note there the proof by which the stateme
 they return mean the same.
 """
 
+from __future__ import annotations
+
 from typing import TypeGuard
 
 from minifut.analysis.facts import Fact, Facts, Proof

@@ -15,6 +15,8 @@ else keeps updates from being in place is in `overwrite`.
 Source: Munksgaard et al., "Memory optimizations in an array language" (SC'22).
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace as with_fields
 from typing import Any

@@ -16,6 +16,8 @@ Where views that are needed after an update are all that keeps it from being in 
 they are copied, not the array.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace as with_fields
 from itertools import takewhile
 from typing import Any

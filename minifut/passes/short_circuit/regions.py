@@ -8,6 +8,8 @@ another order) there is a dimension in which what is read is before or behind wh
 written, for p < i and for p > i. An iteration itself reads before it writes.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.facts import Fact, Facts
 from minifut.analysis.facts.forms import Form, combine, difference, of_atom
 from minifut.ir.core import Atom, Body, DimSlice, ForLoop, If, Index, Loop, Update

@@ -1,5 +1,7 @@
 """The rule of the pass; see `driver`."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import field
 from typing import TypeVar

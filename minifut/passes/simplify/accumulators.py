@@ -5,6 +5,8 @@ update_acc(a, (i), (neutral element))         →  a
 with_acc(.., \a -> let y = f x  ..)           →  let y = f x  with_acc(.., \a -> ..)
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.accumulators import UpdateAcc, WithAcc

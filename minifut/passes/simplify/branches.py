@@ -4,6 +4,8 @@ if true then {a} else {b}   →  a          if c then {x} else {x}  →  x
 if c then {true} else {false}  →  c       assert(true, ..)        →  nothing
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Assert, Atom, Body, Constant, If, Match, Stm
 from minifut.ir.node import replace

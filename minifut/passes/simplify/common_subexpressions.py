@@ -6,6 +6,8 @@ For scalar operators, sizes, reads and views, and for checks of the same conditi
 makes a new array is left alone: two arrays may be updated differently in place.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import core

@@ -5,6 +5,8 @@ eq_i32(x, x)    →  true       not_bool(not_bool(c))  →  c
 pow_f32(x, 3)   →  mul_f32(mul_f32(x, x), x)
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm
 from minifut.ir.scalar_table import Identities, Number

@@ -7,6 +7,8 @@ A statement with a check, a trace or a call inside stays. One sweep backwards wi
 set of all names needed so far: names are unique, so that one set serves all bodies.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from typing import Any
 

@@ -11,6 +11,8 @@ unless a name in it stands for something else since then, directly or by another
 or the same as a part of it has been computed before it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from typing import Any
 

@@ -17,6 +17,8 @@ as a map of its own, done once for each element and not for each pair:
         map (\x -> map2 (\y n -> dot x y / n) ys ns) xs
 """
 
+from __future__ import annotations
+
 from collections.abc import Collection
 from typing import Any
 

@@ -4,6 +4,8 @@
 loop (a = x, b = y) for i < n do {a, f b}     →   loop (b = y) for i < n do {f b}
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Atom, Constant, ForLoop, Loop, Stm, WhileLoop
 from minifut.ir.node import replace

@@ -7,6 +7,8 @@ What makes an input can be fused with the SOAC, an array that is indexed cannot.
 stay indexed: as an input, `ys` of `\k -> xs[k] * ys[k, j]` would be whole rows.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

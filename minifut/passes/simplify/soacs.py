@@ -9,6 +9,8 @@ map (\x y -> .. y ..) xs xs   →  map (\x -> .. x ..) xs
 map (\x -> .. x ..) (replicate [n] v)   →  map (\ -> .. v ..)
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Stm
 from minifut.ir.node import replace

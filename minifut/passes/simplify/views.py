@@ -6,6 +6,8 @@ a[i][j]                  →  a[i, j]        (transpose a)[i, j]       →  a[j,
 reshape s (reshape t a)  →  reshape s a    transpose (transpose a)   →  a
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Constant, Stm

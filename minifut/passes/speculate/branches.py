@@ -1,5 +1,7 @@
 """The rule for branches that read elements; see the package."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.analysis.facts import Facts

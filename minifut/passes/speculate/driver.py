@@ -1,5 +1,7 @@
 """Tries the branches of all functions of SOACs."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any
 

@@ -8,6 +8,8 @@ A fold that all points but one need is computed for that one as well: it is one 
 perfect nest then, which may be tiled as the product of matrices that it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Container
 from typing import Any
 

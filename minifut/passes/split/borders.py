@@ -18,6 +18,8 @@ where only such are decided there, and the body has no loops, they stay, and row
 border are as fast as others.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import field

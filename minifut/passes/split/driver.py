@@ -1,5 +1,7 @@
 """Splits maps, and clears the pieces of what their positions decide."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.core import If, Loop, Match, Program, Stm

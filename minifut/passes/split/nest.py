@@ -7,6 +7,8 @@ next level, or in the end. A level's index is what it takes from `iota`. The inn
 level may reduce what it computes, too, and then those around it what it has reduced.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from minifut.analysis.facts import Facts

@@ -1,6 +1,8 @@
 """Rule: a nest of maps whose conditions single out its ends becomes interior and
 borders; see `passes.split`."""
 
+from __future__ import annotations
+
 from minifut.analysis.facts.forms import CONSTANT, Form
 from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core

@@ -12,6 +12,8 @@ after any number of steps there is a program that runs (slowly, until the last).
     load registers      what does not change from step to step, once before the steps
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir.core import Body, Stm

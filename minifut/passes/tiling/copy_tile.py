@@ -14,6 +14,8 @@ Where positions are limited to a part of the array, that part is copied from, so
 elements outside of it are never seen.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

@@ -16,6 +16,8 @@ with the loop that is all it does, which carries arrays:
 The points of a nest do not depend on each other, so their loops may run in step.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Index, Loop, Param, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Level, Returns, SegMap

@@ -7,6 +7,8 @@ its points multiplies the same small matrices again; moved innermost, i has the 
 of the tiles, and a group reads what it needs of a and b once for all of them.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.core import Param, Rearrange, Stm
 from minifut.ir.kernels import GRID, SegMap, SegSpace

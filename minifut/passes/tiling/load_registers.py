@@ -9,6 +9,8 @@ What is computed from such reads alone goes with them. A value has only the dime
 of the register tile that it depends on; with none it is a scalar of the thread.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Copy, Exp, ForLoop, Index, Loop, Param, Stm

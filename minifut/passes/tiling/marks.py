@@ -7,6 +7,8 @@ A mark is an attribute of the statement, so that it is printed and read back wit
 and each rule of the composition can be run alone from text.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import Stm
 from minifut.ir.node import immutable, replace
 

@@ -1,6 +1,8 @@
 """Analysis of a kernel's body for tiling: statements before, redomaps, what
 each of them reads, and on which dimensions that depends."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable
 

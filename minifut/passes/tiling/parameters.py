@@ -19,6 +19,8 @@ gain 1 to 3 % where rows are read in place, but lose 6 % where they are copied: 
 then access more pages than a core has entries for.
 """
 
+from __future__ import annotations
+
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable
 

@@ -10,6 +10,8 @@ the first with coefficients that are products of parameters and numbers of one s
 once limited by the end of its dimension at most.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from math import gcd
 

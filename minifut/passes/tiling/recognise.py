@@ -13,6 +13,8 @@ each point gathers for itself takes the time, and tiles do not share it. Windows
 are flattened are copied, and tiles would copy them at each step.
 """
 
+from __future__ import annotations
+
 from minifut.ir.core import DimSlice, Index, Loop, Rearrange, Reshape, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.search import contains

@@ -5,6 +5,8 @@ scalars are computed again there; what is expensive or has effects is returned b
 first part and read back (array expansion).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut.ir.builder import Builder

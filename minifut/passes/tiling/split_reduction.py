@@ -10,6 +10,8 @@ With few points and a long common dimension there are then enough of them to kee
 device busy. The parts are combined in their order, so the operator need not commute.
 """
 
+from __future__ import annotations
+
 from minifut.ir import kernels
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import DimSlice, Index, Param, SizeExp, Stm

@@ -17,6 +17,8 @@ that follows needs a guard; what is computed twice is not written twice.
 and the group returns register tiles in place of a tile.
 """
 
+from __future__ import annotations
+
 from minifut.ir import kernels
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Index, Param, Rearrange, Reshape, SizeExp, Stm

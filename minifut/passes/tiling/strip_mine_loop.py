@@ -8,6 +8,8 @@ The last block ends where the dimension does: no step is done that was not there
 and all are done in their order.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, ForLoop, Loop, Param, SizeExp, Stm
 from minifut.ir.kernels import GetParameter

@@ -27,6 +27,8 @@ Split, 2 x 2 to 16 x 16 results break even at 2^15 to 2^18 steps that gain: at 2
 steps by 1.1 and of a single one by 1.7 times.
 """
 
+from __future__ import annotations
+
 from minifut.analysis.residency.accumulators import accumulator_chains
 from minifut.ir import kernels
 from minifut.ir.builder import Builder, i64

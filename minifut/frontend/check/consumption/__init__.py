@@ -10,6 +10,8 @@ What is in the other files: `aliases` (what a value may share memory with), `sco
 state), `patterns`, `expressions`, `functions` (bodies and calls), `loops`.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.functions import check_body

@@ -6,6 +6,8 @@ and records uses and consumptions in the `State`. Source: the language reference
 extended to records and sums by component.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.errors import CompileError, Location

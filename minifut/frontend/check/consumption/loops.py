@@ -6,6 +6,8 @@ given for it is consumed by the loop. A `*` in the pattern requires the same, un
 body only reads the parameter and the initial value may not be consumed.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError, Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (

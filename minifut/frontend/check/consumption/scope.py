@@ -5,6 +5,8 @@ loop body is a function here too) and not as an observed parameter. `consumed` m
 variable consumed so far on the current path to the place where it was.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field

@@ -1,5 +1,7 @@
 """Applications without sizes: functions, operators and sections of them."""
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check import hints

@@ -3,6 +3,8 @@
 A chain of `let`s is walked in a loop, as its length is that of the program.
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.expressions import (

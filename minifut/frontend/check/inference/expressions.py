@@ -4,6 +4,8 @@
 of their own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

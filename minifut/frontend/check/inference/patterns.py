@@ -4,6 +4,8 @@ A pattern is inferred from itself, below an ascription from the ascribed type; t
 code that binds it unifies the result with the type of the value.
 """
 
+from __future__ import annotations
+
 from minifut.errors import CompileError, Location
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain

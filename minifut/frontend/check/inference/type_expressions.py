@@ -5,6 +5,8 @@ where the type is. In the result of a function type they become the arrow's `ext
 in a parameter they belong to the whole, as a caller gives them.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias

@@ -1,5 +1,7 @@
 """Types of updates, and of sections that are paths of fields and indices."""
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.expressions import RULES, infer, step_type

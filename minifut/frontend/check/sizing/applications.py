@@ -4,6 +4,8 @@ The result of a function with unknown sizes gets new ones at each application; w
 argument is called in the result is replaced by the argument, if it can be a size.
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain

@@ -4,6 +4,8 @@
 node, together with the unknown sizes that come into being there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from typing import Any
 

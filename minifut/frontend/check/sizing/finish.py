@@ -4,6 +4,8 @@ Sizes that nothing determines are errors; existential ones are bound in the func
 types they are in. In `Var.instance` an existential size is `SizeAny`.
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.messages import error, quote

@@ -7,6 +7,8 @@ A chain of `let`s is walked down in a loop, then up again: on the way up, sizes 
 mention a name going out of scope become unknown.
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain

@@ -1,5 +1,7 @@
 """From the sizes of a definition to its scheme: which become parameters."""
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax, types
 from minifut.frontend.check.inference.patterns import parameter_name

@@ -10,6 +10,8 @@ of the initial value may stay the same or vary:
 4. so must the initial value's; the result has new unknown sizes for the variant ones.
 """
 
+from __future__ import annotations
+
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote

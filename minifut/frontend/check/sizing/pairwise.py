@@ -4,6 +4,8 @@
 unification and joins; `match_sizes` rebuilds one type from the sizes of both.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import TypeAlias
 

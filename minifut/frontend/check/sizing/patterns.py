@@ -1,5 +1,7 @@
 """Sizes of patterns."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 
 from minifut.frontend import syntax, types

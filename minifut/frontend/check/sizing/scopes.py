@@ -5,6 +5,8 @@
 Where the type is that of a function, what is unknown in its result is bound there.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection
 
 from minifut.errors import Location

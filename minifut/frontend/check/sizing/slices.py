@@ -3,6 +3,8 @@
 xs[:n] has size n, xs[i:n] size n - i, xs[::-1] the size of xs; other slices are unknown
 """
 
+from __future__ import annotations
+
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.size_terms import arithmetic, has_binding

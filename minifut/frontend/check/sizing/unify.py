@@ -18,6 +18,8 @@ after all (`equate`); so whatever can be checked with equal sizes still can.
 See "Branches of `if` return arrays of different sizes" in the language reference.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from dataclasses import replace
 

@@ -1,5 +1,7 @@
 """What is known of sizes that are to be found, or were created."""
 
+from __future__ import annotations
+
 from dataclasses import field
 
 from minifut.errors import Location

@@ -7,6 +7,8 @@ r"""Tangents of accumulators: accumulators of tangents.
 This holds for sums and for plain writes, which are linear.
 """
 
+from __future__ import annotations
+
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Lambda, Param, Stm
 from minifut.names import Name

@@ -4,6 +4,8 @@ let (y, ys') = jvp(f, (x), (xs'), [n])   →   let y = f x
                                              let ys' = map (\x' -> f' x x') xs'
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom
 from minifut.ir.derivatives import Jvp

@@ -3,6 +3,8 @@
 let y = apply f(x)     →     let (y, y') = apply f'(x, x')
 """
 
+from __future__ import annotations
+
 from minifut.ir import core, derivatives
 from minifut.ir.core import Function, Stm
 from minifut.ir.scope import add_parameters

@@ -4,6 +4,8 @@ let y = if c then {a} else {b}     →   let (y, y') = if c then {a, a'} else {b
 loop (p = x) for i < n do {f p}    →   loop (p = x, p' = x') .. do {f p, f' p p'}
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.core import Body, Stm
 from minifut.ir.host_bodies import map_bodies

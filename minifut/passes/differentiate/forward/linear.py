@@ -1,5 +1,7 @@
 """Tangents of what moves values without computing: the same on tangents."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import core

@@ -1,5 +1,7 @@
 """Tangents of scalar operators: partial derivatives times tangents, summed."""
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import constant
 from minifut.ir.core import Atom, Stm

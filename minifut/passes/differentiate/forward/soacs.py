@@ -6,6 +6,8 @@ r"""Tangents of SOACs: their lambdas and operators take and give tangents, too.
 An operator with tangents is associative if the operator is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import TypeVar
 

@@ -7,6 +7,8 @@ A name that is not active has no tangent; where one is needed all the same (one 
 of two, an operand of a fold), it is 0.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 from minifut.errors import InternalError

@@ -11,6 +11,8 @@ use. Those of `xs` are `w`, where values are added, and `w` with zeros at the in
 the updates, where they take the place of what was there. Other operators are refused.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

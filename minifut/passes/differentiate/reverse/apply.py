@@ -6,6 +6,8 @@ r"""`vjp` itself: a forward sweep, then a return sweep for the adjoints of the r
 With many seeds the forward sweep is run once.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom
 from minifut.ir.derivatives import Vjp

@@ -1,5 +1,7 @@
 """Adjoints through branches: the same branch is taken on the way back."""
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Param, Stm

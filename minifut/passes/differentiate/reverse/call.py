@@ -3,6 +3,8 @@
 let y = apply f(x)     →     let x' = apply f'(x, y')
 """
 
+from __future__ import annotations
+
 from minifut.ir import core, derivatives
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Function, Param, Stm

@@ -6,6 +6,8 @@ Adjoints of the other elements are 0, so that `f` is swept once, not for each of
 (Schenck et al., SC 2022, section 5.1; sparse adjoints.)
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.accumulators import AccInput
 from minifut.ir.builder import Builder

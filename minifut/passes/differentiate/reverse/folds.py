@@ -14,6 +14,8 @@ affine     products of derivatives (`hist_affine`)
 others     loops over chunks of values (`hist_chunks`)
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir import core

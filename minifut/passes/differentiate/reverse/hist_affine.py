@@ -16,6 +16,8 @@ argument. This is not used: it loses digits where u comes from numbers that canc
 and is 0 / 0 for operators as usual as sums of exponentials.
 """
 
+from __future__ import annotations
+
 from minifut.ir.builder import Builder, constant
 from minifut.ir.core import Atom, Body, Copy, Lambda, ScalarOp, Stm
 from minifut.ir.soacs import Hist

@@ -13,6 +13,8 @@ IFL 2023 sorts the values by bin instead and scans the segments from both sides.
 cores a sort alone took 2 to 7 times as long as this gradient (docs/performance.md).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.ir import core, soacs

@@ -3,6 +3,8 @@
 As for reductions of these operators, in each bin; the destination is one more.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 from minifut.ir import core

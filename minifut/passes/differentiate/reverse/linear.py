@@ -1,5 +1,7 @@
 """Adjoints of what moves values without computing: the movement backwards."""
 
+from __future__ import annotations
+
 from typing import Any
 
 from minifut.ir import core

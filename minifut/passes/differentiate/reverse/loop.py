@@ -12,6 +12,8 @@ are kept; a loop before counts their elements. The adjoints of what the body men
 are carried beside those of the parameters.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Set
 
 from minifut.ir import core

@@ -5,6 +5,8 @@ bound      a loop of so many rounds, of which those after the last do nothing
 stripmine  a nest of loops: less is on tapes, and more is run again
 """
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Param, Stm

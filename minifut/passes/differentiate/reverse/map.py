@@ -19,6 +19,8 @@ a scalar are summed, those of an array go to an accumulator. An array of the map
 adjoint is an accumulator already is updated in place, row by row.
 """
 
+from __future__ import annotations
+
 from dataclasses import field
 
 from minifut.ir.accumulators import AccInput, WithAcc

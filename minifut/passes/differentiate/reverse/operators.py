@@ -5,6 +5,8 @@ r"""What operators of reductions, scans and histograms look like.
 \(a, b, c, d) -> {a + c, b * d}         independent components
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 
 from minifut.ir import core, soacs

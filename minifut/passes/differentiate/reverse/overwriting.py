@@ -23,6 +23,8 @@ Conditions and places that depend on data are kept as well. What is kept has the
 shape in all rounds.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable
 
 from minifut.ir import core

@@ -9,6 +9,8 @@ Of equal minima the first counts. A product without one factor is a quotient, or
 factors are 0, known from their number.
 """
 
+from __future__ import annotations
+
 from minifut.ir import core, soacs
 from minifut.ir.builder import Builder, constant, i64
 from minifut.ir.core import Atom, Body, DimSlice, Lambda, Stm

@@ -1,5 +1,7 @@
 """Adjoints of scalar operators: partial derivatives times the adjoint of the result."""
 
+from __future__ import annotations
+
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Stm

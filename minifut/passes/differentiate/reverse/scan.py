@@ -9,6 +9,8 @@ are 0 for every x make blocks of components that do not depend on each other: ea
 a scan of its own, with a matrix of its size; with a sum if the only entry is 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir import core, soacs

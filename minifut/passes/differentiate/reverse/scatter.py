@@ -5,6 +5,8 @@
 What was overwritten gets nothing; what was written out of bounds neither.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 
 from minifut.ir import core, soacs
