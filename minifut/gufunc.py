@@ -1,5 +1,4 @@
-"""Entry points as generalised universal functions: NumPy's broadcasting over leading
-dimensions.
+"""Entry points as generalised universal functions, by NumPy's rules of broadcasting.
 
     prog.f.gufunc_signature        "(n,d),(k,d)->(n)", from the sizes in the types
     g = prog.f.gufunc()

@@ -158,8 +158,7 @@ def load(
     derivative: Derivative | None = None,
     compile: Compile | None = None,
 ) -> Program:
-    """The program of a generated module of one schedule, on a device; see
-    `LoadedModule`."""
+    """The program of a generated module of a schedule; see `LoadedModule`."""
     return LoadedModule(
         module,
         device,

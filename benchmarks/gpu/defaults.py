@@ -17,7 +17,7 @@ from minifut.kernel_passes.narrow import NARROW
 from minifut.lowering.gpu import work_distribution
 from minifut.lowering.seghist import gpu as seghist
 from minifut.lowering.segmap import gpu as segmap
-from minifut.lowering.segscan.look_back import LOOK_BACK
+from minifut.lowering.segscan.gpu import LOOK_BACK
 from minifut.lowering.transposition import gpu as transposition
 from minifut.passes.flatten import defaults as versions
 from minifut.passes.flatten.version_names import threshold

@@ -56,7 +56,6 @@ def _own_elements(exp: SegMap) -> list[Name]:
 
 
 def _calls(exp: SegMap) -> bool:
-    """Whether points call functions: they are done by vectors, of which the last one
-    repeats points."""
+    """Whether points call functions: vectors, of which the last repeats points."""
     operations = nodes_of(ScalarOp, exp.body)
     return any(calls_library(operation.operator) for operation in operations)

@@ -1,5 +1,4 @@
-"""All versions of an entry point on one data set: forced, judged, timed in interleaved
-runs.
+"""All versions of an entry point on one data set: forced, judged, timed in turns.
 
     comparison = Comparison(data)
     compare(comparison, loaded, versions_of(loaded.kernels, data.entry), Plan())

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from minifut.cli.bench import data_options, json_text
-from minifut.cli.options import PROGRAM, Seconds, target_options
+from minifut.cli.options import PROGRAM, option, target_options
 from minifut.errors import UsageError
 from minifut.files import require_writable, write_whole
 
@@ -22,45 +22,27 @@ INTERRUPTED = 130
 
 @click.command("autotune")
 @click.argument("path", metavar="FILE", type=PROGRAM)
-@click.option(
-    "-r",
-    "--runs",
+@option(
+    "-r --runs",
+    "Runs of each candidate; more than 5 raise the limit of 12 for each "
+    "threshold and data set.",
     type=click.IntRange(1),
     default=5,
-    show_default=True,
-    help="Runs of each candidate; more than 5 raise the limit of 12 for each "
-    "threshold and data set.",
 )
-@click.option(
-    "--tiles",
-    is_flag=True,
-    help="Search tile sizes and other numbers that shape kernels, too.",
-)
-@click.option(
-    "--points",
+@option("--tiles", "Search tile sizes and other numbers that shape kernels, too.")
+@option(
+    "--points=N",
+    "How many combinations of sizes --tiles tries.",
     type=click.IntRange(1),
     default=48,
-    show_default=True,
-    metavar="N",
-    help="How many combinations of sizes --tiles tries.",
 )
-@click.option(
-    "--timeout",
-    type=Seconds(),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Most time for the first run of a data set.",
-)
-@click.option(
-    "--gradient",
-    metavar="ENTRY[:NAMES]",
-    help="Tune the gradient of this entry point, in all parameters of floats or "
+@option("--timeout=SECONDS", "Most time for the first run of a data set.", default=60.0)
+@option(
+    "--gradient=ENTRY[:NAMES]",
+    "Tune the gradient of this entry point, in all parameters of floats or "
     "in those named, on the entry point's data sets.",
 )
-@click.option(
-    "--json", "json_file", type=PROGRAM, metavar="FILE", help="Write the summary."
-)
+@option("--json=FILE json_file", "Write the summary.")
 @data_options
 @target_options
 def command(

@@ -14,7 +14,7 @@ import click
 from minifut.cli.errors import warn_of_one_thread
 from minifut.cli.options import (
     PROGRAM,
-    Seconds,
+    option,
     print_parameters_option,
     show_parameters,
     target_options,
@@ -38,95 +38,40 @@ Command = Callable[..., Any]
 def data_options(command: Command) -> Command:
     """Which data sets to take."""
     options = (
-        click.option(
-            "-e",
-            "--entry",
-            "--entry-point",
-            "entries",
-            multiple=True,
-            help="Only this entry point.",
+        option("-e --entry --entry-point=TEXT.. entries", "Only this entry point."),
+        option("--exclude-case=TAG.. excluded", "Leave out cases with this tag."),
+        option(
+            "--spec-file=FILE",
+            "Take the test block of this file, without comment marks.",
         ),
-        click.option(
-            "--exclude-case",
-            "excluded",
-            metavar="TAG",
-            multiple=True,
-            help="Leave out cases with this tag.",
-        ),
-        click.option(
-            "--spec-file",
-            type=PROGRAM,
-            metavar="FILE",
-            help="Take the test block of this file, without comment marks.",
-        ),
-        click.option(
-            "--data",
-            type=PROGRAM,
-            metavar="FILE",
-            multiple=True,
-            help="Take this data file instead of the test blocks.",
-        ),
+        option("--data=FILE..", "Take this data file instead of the test blocks."),
     )
     return with_options(command, options)
 
 
 @click.command("bench")
 @click.argument("paths", nargs=-1, required=True, type=PROGRAM)
-@click.option(
-    "-r",
-    "--runs",
+@option(
+    "-r --runs",
+    "Least number of runs for a data set.",
     type=click.IntRange(1),
     default=10,
-    show_default=True,
-    help="Least number of runs for a data set.",
 )
-@click.option(
-    "--no-convergence-phase",
-    "converge",
-    is_flag=True,
-    flag_value=False,
-    default=True,
-    help="No further runs if the first ones vary.",
-)
-@click.option(
-    "--convergence-max-seconds",
-    "most_seconds",
-    type=Seconds(),
-    metavar="SECONDS",
+@option("--no-convergence-phase converge", "No further runs if the first ones vary.")
+@option(
+    "--convergence-max-seconds=SECONDS most_seconds",
+    "No more runs after so much running time.",
     default=300.0,
-    show_default=True,
-    help="No more runs after so much running time.",
 )
-@click.option(
-    "--timeout",
-    "limit",
-    type=Seconds(),
-    metavar="SECONDS",
-    help="Most time for all runs of a data set, of a version with --versions.",
+@option(
+    "--timeout=SECONDS limit",
+    "Most time for all runs of a data set, of a version with --versions.",
 )
-@click.option(
-    "--json", "json_file", type=PROGRAM, metavar="FILE", help="Write all runs."
-)
-@click.option(
-    "--versions", is_flag=True, help="Force every version in turn and compare them."
-)
-@click.option(
-    "--against",
-    type=PROGRAM,
-    metavar="FILE.cl",
-    multiple=True,
-    help="Compare the versions with this hand-written kernel.",
-)
-@click.option(
-    "--plot", type=PROGRAM, metavar="FILE.png", help="Draw the versions (matplotlib)."
-)
-@click.option(
-    "--ignore-files",
-    "ignored",
-    metavar="REGEX",
-    multiple=True,
-    help="Leave out programs whose path matches.",
-)
+@option("--json=FILE json_file", "Write all runs.")
+@option("--versions", "Force every version in turn and compare them.")
+@option("--against=FILE.cl..", "Compare the versions with this hand-written kernel.")
+@option("--plot=FILE.png", "Draw the versions (matplotlib).")
+@option("--ignore-files=REGEX.. ignored", "Leave out programs whose path matches.")
 @data_options
 @print_parameters_option
 @target_options

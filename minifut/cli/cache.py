@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from minifut.cli.options import parse_bytes
+from minifut.cli.options import option, parse_bytes
 
 
 @click.command("cache")
-@click.option("--clear", is_flag=True, help="Remove everything.")
-@click.option(
-    "--limit",
-    metavar="BYTES",
+@option("--clear", "Remove everything.")
+@option(
+    "--limit=BYTES",
+    "Remove what was used longest ago until this much is left (500MB, 2GiB).",
     callback=parse_bytes,
-    help="Remove what was used longest ago until this much is left (500MB, 2GiB).",
 )
 def command(clear: bool, limit: int | None) -> None:
     """Say where compiled programs and kernels are kept, and how much space they take.

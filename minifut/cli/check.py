@@ -8,16 +8,16 @@ from pathlib import Path
 import click
 
 from minifut.cli.errors import WRONG_USE, say, warn_of_one_thread
-from minifut.cli.options import PROGRAM
+from minifut.cli.options import PROGRAM, option
 from minifut.errors import CompileError, Source
 
 
 @click.command("check")
 @click.argument("files", metavar="FILE...", type=PROGRAM, nargs=-1, required=True)
-@click.option(
+@option(
     "--schedule",
+    "Lower them, too: warns of what one work-item of a GPU does alone.",
     type=click.Choice(["cpu", "gpu"]),
-    help="Lower them, too: warns of what one work-item of a GPU does alone.",
 )
 def command(files: tuple[Path, ...], schedule: str | None) -> int:
     """Check programs: their syntax, types, sizes and consumption.

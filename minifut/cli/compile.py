@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from minifut.cli.options import PROGRAM, require_entries
+from minifut.cli.options import PROGRAM, option, require_entries
 from minifut.errors import UsageError
 from minifut.files import read_regular, write_whole
 
@@ -18,22 +18,16 @@ LONGEST_HEADER = 400
 
 @click.command("compile")
 @click.argument("file", type=PROGRAM)
-@click.option(
-    "-o", "--output", type=PROGRAM, help="The module (default: FILE with .py)."
-)
-@click.option(
+@option("-o --output=FILE", "The module (default: FILE with .py).")
+@option(
     "--schedule",
+    "One shape of kernels (default: both; the device decides when it is loaded).",
     type=click.Choice(["cpu", "gpu"]),
-    help="One shape of kernels (default: both; the device decides when it is loaded).",
 )
-@click.option(
-    "--stubs",
-    is_flag=True,
-    help="Write types of the entry points beside the module, for type checkers.",
+@option(
+    "--stubs", "Write types of the entry points beside the module, for type checkers."
 )
-@click.option(
-    "--force", is_flag=True, help="Replace a file that minifut did not write."
-)
+@option("--force", "Replace a file that minifut did not write.")
 def command(
     file: Path, output: Path | None, schedule: str | None, stubs: bool, force: bool
 ) -> None:
@@ -56,8 +50,7 @@ def command(
 
 
 def module_texts(file: Path, name: str, schedule: str | None) -> tuple[str, str]:
-    """The module of a program and the types of its entry points; shows the compiler's
-    warnings."""
+    """The module of a program and the types of its entry points; shows warnings."""
     from minifut import stages
     from minifut.cli.stubs import stub_text
 

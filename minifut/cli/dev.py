@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from minifut.cli.options import PROGRAM
+from minifut.cli.options import PROGRAM, option
 from minifut.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,52 +28,40 @@ T = TypeVar("T")
 
 @click.command("dev")
 @click.argument("file", type=PROGRAM, required=False)
-@click.option("--list-passes", is_flag=True, help="Name every pass and the pipeline.")
-@click.option("--list-rules", is_flag=True, help="Name every rewrite rule.")
-@click.option("--stop-after", metavar="PASS", help="Run up to this pass.")
-@click.option(
-    "--dump-after",
-    metavar="PASS",
-    multiple=True,
-    help="Print the program after this pass, or after each one for 'all'.",
+@option("--list-passes", "Name every pass and the pipeline.")
+@option("--list-rules", "Name every rewrite rule.")
+@option("--stop-after=PASS", "Run up to this pass.")
+@option(
+    "--dump-after=PASS..",
+    "Print the program after this pass, or after each one for 'all'.",
 )
-@click.option("--time", "timed", is_flag=True, help="Say how long each stage took.")
-@click.option(
+@option("--time timed", "Say how long each stage took.")
+@option(
     "--explain",
-    is_flag=True,
-    help="List the rules that made each kernel, those that declined, and "
+    "List the rules that made each kernel, those that declined, and "
     "what runs on the host.",
 )
-@click.option("--core", is_flag=True, help="Print the core, before any pass.")
-@click.option("--module", is_flag=True, help="Print the generated module.")
-@click.option(
+@option("--core", "Print the core, before any pass.")
+@option("--module", "Print the generated module.")
+@option(
     "--schedule",
+    "The schedule of the last passes and of the generated module.",
     type=click.Choice(["cpu", "gpu"]),
     default="cpu",
-    show_default=True,
-    help="The schedule of the last passes and of the generated module.",
 )
-@click.option(
-    "--pass",
-    "only",
-    metavar="PASS",
-    multiple=True,
-    help="Run these passes alone, in this order, on FILE: printed IR, or a program.",
+@option(
+    "--pass=PASS.. only",
+    "Run these passes alone, in this order, on FILE: printed IR, or a program.",
 )
-@click.option(
-    "--reduce",
-    "to_reduce",
-    type=PROGRAM,
-    metavar="FILE",
-    help="Make a program smaller for which the command of --while succeeds.",
+@option(
+    "--reduce=FILE to_reduce",
+    "Make a program smaller for which the command of --while succeeds.",
 )
-@click.option(
-    "--while",
-    "command_line",
-    metavar="COMMAND",
-    help="With --reduce: a shell command; {} stands for the program to try.",
+@option(
+    "--while=COMMAND command_line",
+    "With --reduce: a shell command; {} stands for the program to try.",
 )
-@click.option("-e", "--entry", "entries", multiple=True, help="Keep this entry point.")
+@option("-e --entry=TEXT.. entries", "Keep this entry point.")
 def command(
     file: Path | None,
     list_passes: bool,
@@ -251,8 +239,7 @@ def show_rules() -> None:
 
 
 def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Any:
-    """The core of a program, or printed IR, with these entry points (none: all); or
-    printed kernel code."""
+    """The core of a program, or printed IR, with these entry points, or kernel code."""
     from minifut import stages
 
     source = stages.read_source(file)

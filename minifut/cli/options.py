@@ -17,6 +17,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PROGRAM = click.Path(path_type=Path)
 
+
 # A minus sign that begins a number: -1, -100i8, -1.5e3f32, -f64.inf
 _NEGATIVE = re.compile(r"-(?:[0-9]|f(?:16|32|64)\.inf\b)")
 _GUARD = "\0"
@@ -68,6 +69,28 @@ class Seconds(click.FloatRange):
         return seconds
 
 
+VALUES = {"FILE": PROGRAM, "SECONDS": Seconds()}
+
+
+def option(usage: str, help: str, **more: Any) -> Callable[[F], F]:
+    """An option by its usage: `-o --output=FILE.. outputs` has a value, may be given
+    several times, and is passed as `outputs`. Without a value or type it is a flag."""
+    names = []
+    for word in usage.split():
+        name, _, value = word.partition("=")
+        names.append(name)
+        if value:
+            shown = value.removesuffix("..")
+            kind = VALUES.get(shown.partition(".")[0])
+            more = {"type": kind, "metavar": shown, "multiple": shown != value, **more}
+    if not more:
+        is_set = not usage.startswith("--no-")
+        more = {"is_flag": True, "flag_value": is_set, "default": not is_set}
+    elif "default" in more:
+        more["show_default"] = True
+    return click.option(*names, help=help, **more)
+
+
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9,
           "ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30}  # fmt: skip
 _BYTES = re.compile(r"([0-9]{1,30}(?:\.[0-9]{1,30})?) *([kmg]i?)?b?\Z", re.IGNORECASE)
@@ -91,53 +114,36 @@ def parse_bytes(
 def target_options(command: F) -> F:
     """What to compile for; the arguments are those of `stages.Options`."""
     options = (
-        click.option(
+        option(
             "--schedule",
+            "The shape of kernels (default: what fits the device).",
             type=click.Choice(["cpu", "gpu"]),
-            help="The shape of kernels (default: what fits the device).",
         ),
-        click.option(
-            "--device",
-            metavar="NAME",
-            help="Words of the device's description, or #N of `minifut devices`.",
+        option(
+            "--device=NAME",
+            "Words of the device's description, or #N of `minifut devices`.",
         ),
-        click.option(
-            "-P",
-            "--param",
-            "parameters",
-            metavar="NAME=INT",
-            multiple=True,
+        option(
+            "-P --param=NAME=INT.. parameters",
+            "Set a tuning parameter.",
             callback=parse_parameters,
-            help="Set a tuning parameter.",
         ),
-        click.option(
-            "--no-tuning",
-            "use_tuning",
-            is_flag=True,
-            flag_value=False,
-            default=True,
-            help="Ignore the tuning file beside the program.",
-        ),
-        click.option(
-            "--tuning",
-            "tuning_extension",
-            metavar="EXT",
+        option("--no-tuning use_tuning", "Ignore the tuning file beside the program."),
+        option(
+            "--tuning=EXT tuning_extension",
+            "The tuning file of FILE is FILE.EXT.",
             default="tuning",
-            show_default=True,
-            help="The tuning file of FILE is FILE.EXT.",
         ),
-        click.option(
-            "--max-memory",
-            metavar="BYTES",
+        option(
+            "--max-memory=BYTES",
+            "Most device memory to use, such as 500MB or 2GiB.",
             callback=parse_bytes,
-            help="Most device memory to use, such as 500MB or 2GiB.",
         ),
-        click.option(
+        option(
             "--backend",
+            "What runs the program.",
             type=click.Choice(["opencl", "interpreter", "sequential"]),
             default="opencl",
-            show_default=True,
-            help="What runs the program.",
         ),
     )
     return with_options(command, options)
@@ -161,11 +167,9 @@ def require_entries(source: Source, entries: Sequence[object]) -> None:
 
 def print_parameters_option(command: F) -> F:
     """`--print-params`."""
-    return click.option(
-        "--print-params",
-        "print_parameters",
-        is_flag=True,
-        help="Print the tuning parameters instead of running anything.",
+    return option(
+        "--print-params print_parameters",
+        "Print the tuning parameters instead of running anything.",
     )(command)
 
 

@@ -8,16 +8,22 @@ from typing import Any
 import click
 
 from minifut.cli.errors import warn_of_one_thread
-from minifut.cli.options import PROGRAM, ValuesCommand, target_options, unguarded
+from minifut.cli.options import (
+    PROGRAM,
+    ValuesCommand,
+    option,
+    target_options,
+    unguarded,
+)
 from minifut.files import require_writable, write_whole
 
 
 @click.command("profile", cls=ValuesCommand)
 @click.argument("file", type=PROGRAM)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@click.option("-e", "--entry", default="main", show_default=True, help="What to call.")
-@click.option("--data", type=PROGRAM, metavar="DATA", help="Read the values from here.")
-@click.option("--json", "json_path", type=PROGRAM, help="Write the profile there, too.")
+@option("-e --entry", "What to call.", default="main")
+@option("--data=DATA", "Read the values from here.", type=PROGRAM)
+@option("--json=FILE json_path", "Write the profile there, too.")
 @target_options
 def command(
     file: Path,

@@ -15,6 +15,7 @@ import click
 from minifut.cli.options import (
     PROGRAM,
     ValuesCommand,
+    option,
     print_bytes,
     print_parameters_option,
     show_parameters,
@@ -36,22 +37,15 @@ if TYPE_CHECKING:
 @click.command("run", cls=ValuesCommand)
 @click.argument("file", type=PROGRAM)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@click.option("-e", "--entry", default="main", show_default=True, help="What to call.")
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
+@option("-e --entry", "What to call.", default="main")
+@option(
+    "-o --output=OUT.npy.. outputs",
+    "Save a result; once for each result.",
     type=PROGRAM,
-    multiple=True,
-    metavar="OUT.npy",
-    help="Save a result; once for each result.",
 )
-@click.option("-b", "--binary", is_flag=True, help="Print the results in binary form.")
-@click.option(
-    "-L",
-    "--log",
-    is_flag=True,
-    help="Say on standard error what is compared with thresholds, and what runs.",
+@option("-b --binary", "Print the results in binary form.")
+@option(
+    "-L --log", "Say on standard error what is compared with thresholds, and what runs."
 )
 @print_parameters_option
 @target_options

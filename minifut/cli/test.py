@@ -11,7 +11,7 @@ import click
 
 from minifut.cli.options import (
     PROGRAM,
-    Seconds,
+    option,
     print_parameters_option,
     show_parameters,
     target_options,
@@ -24,31 +24,20 @@ if TYPE_CHECKING:
 
 @click.command("test")
 @click.argument("paths", nargs=-1, required=True, type=PROGRAM)
-@click.option("-e", "--entry", "entries", multiple=True, help="Only this entry point.")
-@click.option(
-    "--timeout",
-    "seconds",
-    type=Seconds(),
+@option("-e --entry=TEXT.. entries", "Only this entry point.")
+@option(
+    "--timeout=SECONDS seconds",
+    "Seconds that compiling a program, or one of its cases, may take (0: any).",
     default=300.0,
-    show_default=True,
-    help="Seconds that compiling a program, or one of its cases, may take (0: any).",
 )
-@click.option(
-    "--exclude",
-    "excluded",
-    metavar="TAG",
-    multiple=True,
-    help="Leave out programs and cases with this tag.",
-)
-@click.option(
-    "--compile-only", is_flag=True, help="Compile the programs, but run nothing."
-)
-@click.option(
+@option("--exclude=TAG.. excluded", "Leave out programs and cases with this tag.")
+@option("--compile-only", "Compile the programs, but run nothing.")
+@option(
     "--seed",
+    "What the random values of properties follow from (default: a new one).",
     type=int,
-    help="What the random values of properties follow from (default: a new one).",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say what passed, too.")
+@option("-v --verbose", "Say what passed, too.")
 @print_parameters_option
 @target_options
 def command(

@@ -27,7 +27,7 @@ from pathlib import Path
 import click
 
 from minifut.cli.compile import module_texts
-from minifut.cli.options import PROGRAM
+from minifut.cli.options import PROGRAM, option
 from minifut.errors import UsageError
 from minifut.files import write_whole
 
@@ -53,15 +53,13 @@ arguments"""
 
 @click.command("wheel")
 @click.argument("file", type=PROGRAM)
-@click.option("--name", help="The package (default: FILE without its ending).")
+@option("--name=TEXT", "The package (default: FILE without its ending).")
 @click.option("--package-version", "version", default="0.1.0", show_default=True)
-@click.option(
-    "--folder", type=PROGRAM, default=Path("."), help="Where to write the wheel."
-)
-@click.option(
+@option("--folder=PATH", "Where to write.", type=PROGRAM, default=Path("."))
+@option(
     "--schedule",
+    "One shape of kernels (default: both; the device decides when it is loaded).",
     type=click.Choice(["cpu", "gpu"]),
-    help="One shape of kernels (default: both; the device decides when it is loaded).",
 )
 def command(
     file: Path, name: str | None, version: str, folder: Path, schedule: str | None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import Signature, signature
 from math import prod
 from typing import Any
 
@@ -128,9 +129,23 @@ def as_numpy(value: Any, type_: ValueType) -> Any:
     return numpy_view(value)[()]
 
 
-def closed_results(entry: EntryPoint, leaves: Sequence[Any]) -> tuple[Any, ...]:
-    """The results of an entry point from what they consist of."""
-    groups = grouped([result.structure for result in entry.results], leaves)
-    return tuple(
-        close_value(structure, own, lambda *_: None) for structure, own in groups
-    )
+@dataclass(frozen=True, slots=True, repr=False)
+class OverChunks:
+    """An entry point over chunks of one of its sizes."""
+
+    plan: Plan
+    entry: EntryPoint
+    chunk_bytes: int = CHUNK_BYTES
+
+    @property
+    def __signature__(self) -> Signature:
+        return signature(self.entry)
+
+    def __repr__(self) -> str:
+        return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
+
+    def closed(self, leaves: Sequence[Any]) -> Any:
+        """The results of a call from what they consist of."""
+        groups = grouped([result.structure for result in self.entry.results], leaves)
+        made = tuple(close_value(type_, own, lambda *_: None) for type_, own in groups)
+        return made[0] if len(made) == 1 else made

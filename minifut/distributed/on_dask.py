@@ -14,7 +14,6 @@ import sys
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from inspect import Signature, signature
 from typing import Any
 
 import dask
@@ -25,12 +24,11 @@ from dask.delayed import Delayed, delayed
 from minifut.distributed.arguments import (
     CHUNK_BYTES,
     Arguments,
+    OverChunks,
     arguments_of,
     as_numpy,
-    closed_results,
 )
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
-from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.errors import ending_here
 from minifut.ir.node import divided
@@ -68,8 +66,7 @@ def run_combination(
     picks: Sequence[int | None],
     *values: Any,
 ) -> tuple[Any, ...]:
-    """The same for so many rows that are combined; before them stand the values that
-    all calls share."""
+    """The same for so many rows that are combined; behind values all calls share."""
     given = _picked_from(picks, values)
     each = divided(given[shared:], [(len(given) - shared) // rows] * rows)
     common = given[:shared]
@@ -93,8 +90,7 @@ def _picked_from(picks: Sequence[int | None], values: Sequence[Any]) -> list[Any
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
-    """The scheduler of dask that is in use: that of a `distributed.Client`, or one of
-    this process."""
+    """The scheduler of dask in use: a `distributed.Client`'s, or this process's."""
 
     module: Delayed
     in_memory: bool
@@ -152,21 +148,10 @@ class DaskCluster:
         return found if reference.number is None else found[reference.number]
 
 
-@dataclass(frozen=True, slots=True)
-class Distributed:
-    """An entry point over chunks. Call it like the entry point: arguments that have the
-    size may be arrays of dask. Results that have it are; others are NumPy's."""
-
-    plan: Plan
-    entry: EntryPoint
-    chunk_bytes: int = CHUNK_BYTES
-
-    @property
-    def __signature__(self) -> Signature:
-        return signature(self.entry)
-
-    def __repr__(self) -> str:
-        return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
+@dataclass(frozen=True, slots=True, repr=False)
+class Distributed(OverChunks):
+    """Call it like the entry point: arguments that have the size may be arrays of dask.
+    Results that have it are; others are NumPy's."""
 
     @ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
@@ -215,8 +200,7 @@ class Distributed:
             else:
                 (found,) = dask.compute(_picked(kept, value))
                 leaves.append(found)
-        made = closed_results(self.entry, leaves)
-        return made[0] if len(made) == 1 else made
+        return self.closed(leaves)
 
 
 def _futures_of(*collections: Any) -> list[Any]:

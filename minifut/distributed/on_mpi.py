@@ -8,18 +8,16 @@ that their owners broadcast; since all of them walk the same plan, these match.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from inspect import Signature, signature
+from dataclasses import dataclass, field
 from typing import Any
 
 from minifut.distributed.arguments import (
     CHUNK_BYTES,
+    OverChunks,
     arguments_of,
     as_numpy,
-    closed_results,
 )
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
-from minifut.distributed.plan import Plan
 from minifut.distributed.planner import plan_of
 from minifut.errors import ending_here
 from minifut.loaded_module import LoadedModule
@@ -90,24 +88,13 @@ class MpiCluster:
         return self._at(reference, None)
 
 
-@dataclass(frozen=True, slots=True)
-class OverRanks:
-    """An entry point over the chunks of all ranks, which all call it with the same
-    arguments. A result that has the size, or each array of its fields, is a dict of
-    this rank's chunks by the places where they begin (in the first argument that was
-    cut); others all ranks get."""
+@dataclass(frozen=True, slots=True, repr=False)
+class OverRanks(OverChunks):
+    """All ranks call it with the same arguments. A result that has the size, or each
+    array of its fields, is a dict of this rank's chunks by the places where they begin
+    (in the first argument that was cut); others all ranks get."""
 
-    plan: Plan
-    entry: EntryPoint
-    comm: Any
-    chunk_bytes: int = CHUNK_BYTES
-
-    @property
-    def __signature__(self) -> Signature:
-        return signature(self.entry)
-
-    def __repr__(self) -> str:
-        return f"<{self.entry.signature_text()} distributed over {self.plan.over}>"
+    comm: Any = field(kw_only=True)
 
     @ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
@@ -144,8 +131,7 @@ class OverRanks:
             else cluster.value(value)
             for value in map(values.__getitem__, plan.results)
         ]
-        results = closed_results(self.entry, leaves)
-        return results if len(results) != 1 else results[0]
+        return self.closed(leaves)
 
 
 def distribute(
@@ -153,4 +139,4 @@ def distribute(
 ) -> OverRanks:
     """The entry point with one of its sizes split over the ranks of a communicator;
     errors as for `minifut.dask.distribute`."""
-    return OverRanks(plan_of(entry, over), entry, comm, chunk_bytes)
+    return OverRanks(plan_of(entry, over), entry, chunk_bytes, comm=comm)

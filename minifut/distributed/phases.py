@@ -53,8 +53,7 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """A loop whose body has phases. `initial`, `results` and `pattern` belong to its
-    parameters in order."""
+    """A loop whose body has phases; `initial`, `results`, `pattern` as parameters."""
 
     loop: Loop
     initial: tuple[Name, ...]

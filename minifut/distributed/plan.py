@@ -1,5 +1,4 @@
-"""The plan of a distributed entry point: frozen, printable, and all that an executor
-needs.
+"""The plan of a distributed entry point: frozen, printable, all that executors need.
 
     plan of total over n
       chunks    chunk_0(n_chunk, xs) -> reduced

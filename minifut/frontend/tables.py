@@ -87,8 +87,7 @@ def _own_identity() -> str:
 def analyse(text: str, starts: tuple[str, ...]) -> dict[str, Any]:
     """The table of a grammar as plain lists and dictionaries.
 
-    A terminal is named by its text; one without a text by its name, `_` in front
-    removed.
+    A terminal is named by its text; without one by its name, a `_` in front removed.
     """
     from lark import Lark
     from lark.lexer import Lexer

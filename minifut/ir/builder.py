@@ -246,8 +246,7 @@ class Builder:
     def index(
         self, array: Name, *slice_: Atom | core.DimSlice, base: str | None = None
     ) -> Name:
-        """`array[slice]`: an element, or an array if there are ranges or fewer indices
-        than dimensions."""
+        """`array[slice]`: an element, or an array, with ranges or too few indices."""
         return self.let(core.Index(array, slice_), base or array.base)
 
     def update(self, array: Name, slice_: Sequence[Atom], value: Atom) -> Name:

@@ -18,8 +18,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS
 
 @immutable
 class Dialect:
-    """`expressions` are allowed anywhere, `inside` only in bodies of segmented
-    operations."""
+    """`expressions` are allowed anywhere, `inside` in segmented operations only."""
 
     name: str
     expressions: frozenset[type]

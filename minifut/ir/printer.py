@@ -39,8 +39,7 @@ INDENT = "  "
 
 @cache
 def keywords() -> frozenset[str]:
-    """What variables are not called; `acc` begins types and inputs, where none can
-    stand."""
+    """What variables are not called; `acc` begins types and inputs, not variables."""
     return forms.words(*CLASSES) - {"acc"} | {*_WORDS.split(), *SCALARS}
 
 

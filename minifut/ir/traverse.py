@@ -72,8 +72,7 @@ def walk(node: object) -> Iterator[Any]:
 
 
 def map_children(node: T, function: Callable[[Any], Any]) -> T:
-    """The node with `function` applied to its direct children; the same object if all
-    come back unchanged."""
+    """The node with `function` applied to its children, itself if none changes."""
     rebuild = _map_children_of(type(node))
     return node if rebuild is None else rebuild(node, function)
 
@@ -124,8 +123,7 @@ def names_in(node: Body | KernelBody | Stm) -> frozenset[Name]:
 
 
 def free_names(node: object) -> set[Name]:
-    """The variables that a node, or an atom, needs from outside. Functions do not
-    count."""
+    """The variables that a node, or atom, needs from outside, but for functions."""
     if isinstance(node, Name):
         return {node}
     found: set[Name] = set()

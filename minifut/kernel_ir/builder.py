@@ -98,8 +98,7 @@ class CodeBuilder:
 
     @property
     def width(self) -> kc.Expression:
-        """The work-items of a group, where a launch gives them: a constant when the
-        kernel is built."""
+        """The work-items of a group, which a launch gives: a build constant."""
         return kc.Variable(self.group_name, kc.LONG)
 
     def build_constant(self, parameter: Tunable) -> kc.Expression:
@@ -323,8 +322,7 @@ class CodeBuilder:
         return memory
 
     def local_memory(self, element: ScalarType, count: Size, base: str) -> kc.Memory:
-        """An array of the group. A count over host variables, not constant, makes it a
-        parameter."""
+        """An array of the group. A count over host variables makes it a parameter."""
         memory = kc.Memory(self.names.fresh(base), element, "local")
         if count.as_constant is None:
             self.parameters[memory.name] = kc.LocalParameter(memory, count)
@@ -377,8 +375,7 @@ class CodeBuilder:
     def finish(
         self, name: str, group_size: tuple[int, ...] | None, *, fresh: bool = False
     ) -> kc.Kernel:
-        """The kernel written so far, for groups of one size or of what a launch
-        gives."""
+        """The kernel written so far, for groups of one size or a launch's."""
         parameters = tuple(
             kc.MemoryParameter(p.memory, p.memory.name in self.written)
             if isinstance(p, kc.MemoryParameter)

@@ -124,7 +124,6 @@ class Variable(Expression):
     """The value of a declared variable or scalar parameter."""
 
     printed = "{name}"
-
     name: Name
     type: VectorType
 
@@ -135,7 +134,6 @@ class Register(Expression):
     around it, or sizes over those. Its copies are declared one by one."""
 
     printed = "{family}@{indices}"
-
     family: Name
     indices: tuple[Name | Size, ...]
     type: VectorType
@@ -146,7 +144,6 @@ class Literal(Expression):
     """A constant, the same in all lanes."""
 
     printed = "{value}"
-
     value: int | float | bool
     type: VectorType
 
@@ -156,7 +153,6 @@ class Binary(Expression):
     """A plain infix operator of C: index arithmetic, comparisons, `&&`, `||`."""
 
     printed = "({left} {symbol} {right})"
-
     symbol: str
     left: Expression
     right: Expression
@@ -168,7 +164,6 @@ class Operation(Expression):
     """A scalar operator of the program, with the meaning that `ir.scalars` gives it."""
 
     printed = "{operator}{operands}"
-
     operator: Operator
     operands: tuple[Expression, ...]
     type: VectorType
@@ -179,7 +174,6 @@ class Call(Expression):
     """A built-in function of OpenCL C (`get_group_id`, `fma`, `shuffle`, ...)."""
 
     printed = "{function}{operands}"
-
     function: str
     operands: tuple[Expression, ...]
     type: VectorType
@@ -190,7 +184,6 @@ class Cast(Expression):
     """C's conversion of the operand to the type, lane by lane."""
 
     printed = "{type}({operand})"
-
     operand: Expression
     type: VectorType
 
@@ -200,7 +193,6 @@ class Select(Expression):
     """`condition ? then : otherwise` for scalars."""
 
     printed = "select({condition}, {then}, {otherwise})"
-
     condition: Expression
     then: Expression
     otherwise: Expression
@@ -214,7 +206,6 @@ class Load(Expression):
     an index of its own."""
 
     printed = "{memory}[{index}<? where {mask}>]"
-
     memory: Memory
     index: Expression
     type: VectorType
@@ -226,7 +217,6 @@ class SizeValue(Expression):
     """A size over variables of the kernel (i64)."""
 
     printed = "size({size})"
-
     size: Size
     type: VectorType = LONG
 
@@ -236,7 +226,6 @@ class Component(Expression):
     """One lane of a vector."""
 
     printed = "lane({vector}, {lane})"
-
     vector: Expression
     lane: int
     type: VectorType
@@ -247,7 +236,6 @@ class Vector(Expression):
     """A vector built from the values of its lanes, or from one value for all."""
 
     printed = "vector {type}{components}"
-
     components: tuple[Expression, ...]
     type: VectorType
 

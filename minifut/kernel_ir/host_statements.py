@@ -21,7 +21,6 @@ class ReadElement:
     """One element of a memory; waits for the device."""
 
     printed = "read {memory}[{index}]"
-
     memory: Memory
     index: Size
 
@@ -39,7 +38,6 @@ class GroupSize:
     most `most`, and of what the device allows."""
 
     printed = "group_size({wanted}, {most})"
-
     wanted: Size
     most: Size
 
@@ -49,7 +47,6 @@ class Covering:
     """The smallest of `most`, its half, quarter and so on that is at least `wanted`."""
 
     printed = "covering({wanted}, {most})"
-
     wanted: Size
     most: Size
 
@@ -79,7 +76,6 @@ class HostAssign:
     """`name = exp` for a scalar of the given type."""
 
     printed = "let {name}: {type} = {exp}"
-
     name: Name
     exp: HostExp
     type: ScalarType
@@ -90,7 +86,6 @@ class HostMove:
     """All targets get their sources at once; scalars or memories."""
 
     printed = "move {targets} = {sources}"
-
     targets: tuple[Name, ...]
     sources: tuple[Atom, ...]
 
@@ -100,7 +95,6 @@ class Allocate:
     """`memory` becomes a buffer of `count` elements with unspecified contents."""
 
     printed = "allocate {memory} count {count}"
-
     memory: Memory
     count: Size
 
@@ -110,14 +104,12 @@ class Drop:
     """The variables end; a buffer that no other variable holds is free."""
 
     printed = "drop {names}"
-
     names: tuple[Name, ...]
 
 
 @node
 class Launch:
-    """Run the kernel of that name over a grid of work-items; nothing happens when it is
-    empty.
+    """Run the kernel of that name over a grid of work-items; nothing if it is empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
     a scalar, a size, or (for local memory) its number of elements. `per_launch` are
@@ -131,7 +123,6 @@ class Launch:
         "launch {kernel}{arguments} grid (<,{grid}>) group (<,{group}>)"
         "<? built for {per_launch}><? work {work}><? from {location}>"
     )
-
     kernel: str
     grid: tuple[Size, ...]
     group: tuple[Size, ...]
@@ -147,7 +138,6 @@ class CheckGroup:
     local memory; names the tuning parameters (and their variables)."""
 
     printed = "check_group {group} local_bytes {local_bytes} for {parameters}"
-
     group: Size
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
@@ -159,7 +149,6 @@ class CheckRequestedTiles:
     memory than the device has. Not for defaults: another version runs then."""
 
     printed = "check_requested_tiles {local_bytes} for {parameters}"
-
     local_bytes: Size
     parameters: tuple[tuple[str, Name], ...]
 
@@ -169,7 +158,6 @@ class CopyMemory:
     """`count` elements from one memory to another of the same element type."""
 
     printed = "copy {count} from {source}[{source_offset}] to {target}[{target_offset}]"
-
     target: Memory
     target_offset: Size
     source: Memory
@@ -182,7 +170,6 @@ class WriteElement:
     """One element of a memory gets a host scalar."""
 
     printed = "write {memory}[{index}] = {value}"
-
     memory: Memory
     index: Size
     value: Atom
@@ -190,11 +177,9 @@ class WriteElement:
 
 @node
 class WriteConstants:
-    """The first elements of a memory get these constants, which the host holds as
-    bytes."""
+    """The first elements of a memory get these constants, held as bytes by the host."""
 
     printed = "fill {memory} with {elements}"
-
     memory: Memory
     elements: tuple[Atom, ...]
 
@@ -204,7 +189,6 @@ class HostComment:
     """A line for readers of the generated module."""
 
     printed = "comment {text}"
-
     text: str
 
 
@@ -213,7 +197,6 @@ class HostIf:
     """A conditional of the host."""
 
     printed = "if {condition} {then} else {otherwise}"
-
     condition: Atom
     then: HostBlock
     otherwise: HostBlock
@@ -224,7 +207,6 @@ class HostFor:
     """`index` runs over 0, 1, ... below `bound`."""
 
     printed = "for {index} below {bound} {body}"
-
     index: Name
     bound: Atom
     body: HostBlock
@@ -235,7 +217,6 @@ class HostWhile:
     """Runs as long as the variable `condition` is true."""
 
     printed = "while {condition} {body}"
-
     condition: Name
     body: HostBlock
 
@@ -245,7 +226,6 @@ class HostAssert:
     """Failure `number` with the values of its message, unless the condition holds."""
 
     printed = "assert {condition} fails {number} {values}"
-
     condition: Atom
     number: int
     values: tuple[Atom, ...]
@@ -256,7 +236,6 @@ class HostCall:
     """Call of another host function; memories and scalars alike are names."""
 
     printed = "call {targets} = {function}{arguments}"
-
     targets: tuple[Name, ...]
     function: Name
     arguments: tuple[Atom, ...]
@@ -267,7 +246,6 @@ class HostTrace:
     """Print a value with its label."""
 
     printed = "trace {label} {value}"
-
     label: str
     value: Atom
 
@@ -302,7 +280,6 @@ class HostFunction:
     """
 
     printed = "host {name} {parameters} gives {results}<? recursion {recursion}> {body}"
-
     name: Name
     parameters: tuple[Name, ...]
     body: HostBlock
@@ -316,6 +293,5 @@ class Failure:
     recorded with it, in order."""
 
     printed = "failure {message} {backtrace}"
-
     message: tuple[str | ScalarType, ...]
     backtrace: tuple[str, ...]

@@ -16,8 +16,7 @@ from minifut.names import Name
 
 @node
 class EntryCode:
-    """An entry point with its core function, of which only parameters and results
-    matter."""
+    """An entry point with its core function, of which only the signature matters."""
 
     entry: Entry
     function: core.Function

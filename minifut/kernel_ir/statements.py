@@ -44,7 +44,6 @@ class Declare(WithClasses):
     """A new variable, with its first value if it has one."""
 
     printed = "let {variable!}<? = {init}>"
-
     variable: Variable | Register
     init: Expression | None = None
 
@@ -54,7 +53,6 @@ class Assign(WithClasses):
     """A new value for a variable."""
 
     printed = "{target} = {exp}"
-
     target: Variable | Register
     exp: Expression
 
@@ -68,7 +66,6 @@ class Store(WithClasses):
     """
 
     printed = "store{streaming?}{aligned?} {memory}[{index}<? where {mask}>] = {exp}"
-
     memory: Memory
     index: Expression
     exp: Expression
@@ -83,7 +80,6 @@ class Prefetch:
     one of more rows than a processor's own prefetchers follow at once."""
 
     printed = "prefetch{spread?} {memory}[{index}]"
-
     memory: Memory
     index: Expression
     spread: bool = False
@@ -95,7 +91,6 @@ class DeclareArray:
     constant becomes a parameter of the kernel."""
 
     printed = "array {memory!} count {count}"
-
     memory: Memory
     count: Size
 
@@ -107,7 +102,6 @@ class DeclarePointer:
     itself, done one by one; there is room for lanes."""
 
     printed = "part{constant?} {part!} = {whole}[{start}]<? own {own}>"
-
     part: Memory
     whole: Memory
     start: Expression
@@ -121,7 +115,6 @@ class Evaluate:
     """An expression for its effect (fences)."""
 
     printed = "do {exp}"
-
     exp: Expression
 
 
@@ -147,7 +140,6 @@ class For:
         "{parallel?}{points?}{expensive?}{scalar?}{narrow?}{streams?}{rolled?}"
         "<? unrolled {full}><? within {extent}> {body}"
     )
-
     variable: Variable
     start: Expression
     bound: Expression
@@ -183,7 +175,6 @@ class While:
     """Runs the body as long as the condition holds."""
 
     printed = "while {condition} {body}"
-
     condition: Expression
     body: Block
 
@@ -196,7 +187,6 @@ class Unrolled:
     names of `Register`s."""
 
     printed = "unroll {index} below {count} {body}"
-
     index: Name
     count: Expression
     body: Block
@@ -207,7 +197,6 @@ class StaticIf:
     """A branch that is decided when the kernel is built; see `Unrolled`."""
 
     printed = "static_if {condition} {then} else {otherwise}"
-
     condition: Expression
     then: Block
     otherwise: Block
@@ -225,7 +214,6 @@ class Branch:
     """`if`, with or without `else`."""
 
     printed = "if {condition} {then}<? else {otherwise}>"
-
     condition: Expression
     then: Block
     otherwise: Block | None = None
@@ -236,7 +224,6 @@ class Reassociate:
     """Statements in which float arithmetic may be reassociated and contracted."""
 
     printed = "reassociate {body}"
-
     body: Block
 
 
@@ -247,7 +234,6 @@ class ParallelRegion:
     their own."""
 
     printed = "parallel_region {body}"
-
     body: Block
 
 
@@ -263,7 +249,6 @@ class Comment:
     """A line for the reader."""
 
     printed = "comment {text}"
-
     text: str
 
 
@@ -274,7 +259,6 @@ class CallFunction:
     `label` where barriers follow; `place` is the number of the call in backtraces."""
 
     printed = "call {results} = {function}{arguments} at {place}<? goto {label}>"
-
     function: DeviceFunction
     arguments: tuple[Expression | Memory, ...]
     results: tuple[Variable, ...]
@@ -287,7 +271,6 @@ class ReturnValues:
     """The end of a function: what it gives."""
 
     printed = "result {values}"
-
     values: tuple[Expression, ...]
 
 
@@ -313,7 +296,6 @@ class MemoryParameter:
     """A global buffer; `written` says whether the kernel stores to it."""
 
     printed = "buffer {memory!}{written?}"
-
     memory: Memory
     written: bool
 
@@ -323,7 +305,6 @@ class LocalParameter:
     """Local memory whose number of elements the host computes."""
 
     printed = "local_buffer {memory!} count {count}"
-
     memory: Memory
     count: Size
 
@@ -333,7 +314,6 @@ class ScalarParameter:
     """A scalar of the host."""
 
     printed = "scalar {name}: {type}"
-
     name: Name
     type: ScalarType
 
@@ -346,7 +326,6 @@ class BuildConstant:
     there is a build of the kernel."""
 
     printed = "constant {name} = get_parameter({parameter}){per_launch?}"
-
     name: Name
     parameter: Tunable
     per_launch: bool = False
@@ -365,7 +344,6 @@ class DeviceFunction:
     printed = (
         "function {name} {parameters} gives {results}{may_exit?} calls {callees} {body}"
     )
-
     name: str
     parameters: tuple[MemoryParameter | ScalarParameter, ...]
     results: tuple[VectorType, ...]
@@ -386,7 +364,6 @@ class Kernel:
         "kernel {name} {parameters} groups {group_size}{can_fail?}{fresh?}"
         "{exchanges_global?}<? constants {constants}><? calls {functions}> {body}"
     )
-
     name: str
     parameters: tuple[Parameter, ...]
     body: Block

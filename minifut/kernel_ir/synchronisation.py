@@ -8,11 +8,9 @@ from minifut.kernel_ir.expressions import Expression, Memory, Variable
 
 @node
 class Barrier:
-    """All work-items of the group synchronise; `spaces` is "local", "global" or
-    "both"."""
+    """All work-items of the group synchronise; `spaces`: local, global or both."""
 
     printed = "barrier {spaces}"
-
     spaces: str = "local"
 
 
@@ -24,7 +22,6 @@ class Shuffle:
     It orders no accesses to memory."""
 
     printed = "shuffle {mode} {target} = {word} of {lane} within {width}"
-
     mode: str
     target: Variable
     word: Expression
@@ -38,7 +35,6 @@ class HideValue:
     here on: an optimisation barrier."""
 
     printed = "hide {variable}"
-
     variable: Variable
 
 
@@ -58,7 +54,6 @@ class AtomicUpdate:
     """
 
     printed = "atomic {function} {memory}[{index}]{operands}<? gives {old}>"
-
     function: str
     memory: Memory
     index: Expression
@@ -72,7 +67,6 @@ class DetectLastGroup:
     last. What others published by atomics before is then there for it."""
 
     printed = "last_block {last} of {groups}"
-
     last: Variable
     groups: Expression
 
@@ -83,7 +77,6 @@ class FetchWork:
     `workers` begins with its own number, and takes until there are no more `groups`."""
 
     printed = "fetch_group {group} of {groups} for {workers}"
-
     group: Variable
     groups: Expression
     workers: Expression
@@ -96,7 +89,6 @@ class Fail:
     number is one of those from there on."""
 
     printed = "fail {number}<? + {base}> {values}<? goto {label}>"
-
     number: int
     values: tuple[Expression, ...]
     label: str | None = None
@@ -108,5 +100,4 @@ class Label:
     """Where `Fail` jumps to: directly precedes a barrier."""
 
     printed = "label {name}"
-
     name: str

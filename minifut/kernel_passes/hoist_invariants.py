@@ -1,5 +1,4 @@
-"""Move what is the same for all points out of loops over points: loads, divisions and
-functions.
+"""Move what is the same for all points out of loops: loads, divisions, functions.
 
     for (i = at; i < end; i++) {           w = ws[k];
         w = ws[k];                      →  for (i = at; i < end; i++) {
@@ -87,8 +86,7 @@ def _takes_long(exp: kc.Expression) -> bool:
 
 
 def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
-    """Declarations of what takes long and is the same for all points, and of what that
-    needs."""
+    """Declarations of what takes long and is equal for all points, and its needs."""
     body = loop.body.statements
     written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
     varying = find_varying(body, [loop.variable.name, *assigned(body), *written])

@@ -219,8 +219,7 @@ class _Inserter:
         return _count_barriers(body)
 
     def _rounds(self, loop: KernelLoop, entry: Accesses) -> tuple[Ordered, Accesses]:
-        """The body after the accesses of rounds before and these; what is pending where
-        it is left."""
+        """The body after accesses of rounds before and these; what is left pending."""
         known = self.loops.get((id(loop), entry))
         if known is not None:
             return known

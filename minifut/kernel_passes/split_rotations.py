@@ -36,8 +36,7 @@ from minifut.rewrite.rule import Declined, rule
 
 @rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")
 def split_rotation(loop: kc.For, context: CodeContext) -> KernelOutcome:
-    """Give the points before and behind the one that reads the first element a loop
-    each.
+    """Give the points before and behind that which reads the first element a loop each.
 
     before:
         given (const float *xs, float *ys, long n, long c)

@@ -75,8 +75,7 @@ LARGEST = 200
     paper="Allen, Kennedy, Optimizing Compilers for Modern Architectures (2001), 9.3",
 )
 def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
-    """Loop over the points between two multiples of a period inside of a loop over
-    those.
+    """Loop over the points between two multiples of a period inside a loop over these.
 
     before:
         given (const float *xs, float *ys, long n, long w)
@@ -192,8 +191,7 @@ class _PeriodicBody(PositionIndices):
         return None
 
     def period_of(self, node: kc.Operation) -> kc.Expression | None:
-        """What the index is divided by or combined with, in terms of what there is
-        before the loop."""
+        """What the index is divided by or combined with, as known before the loop."""
         name = node.operator.name
         if name not in (*QUOTIENTS, *RESTS, *BITS) or node.type != kc.LONG:
             return None
@@ -232,8 +230,7 @@ class _PeriodicBody(PositionIndices):
         values: Mapping[str, kc.Expression],
         bits: Sequence[kc.Expression] = (),
     ) -> Any:
-        """The same in a block of points, with the values of operators and tests
-        there."""
+        """The same in a block of points, with the values of operators and tests."""
         if self.has_period(node):
             return values[node.operator.name]
         if (lacks_bit := self.is_below(node)) is not None:

@@ -259,13 +259,8 @@ class ExpressionPrinter:
         for it, would not fit a long."""
         text = self.exp(operand)
         overloaded = function in ("min", "max", "clamp") and operand.type == kc.LONG
-        if overloaded and not self.is_declared(operand):
-            return f"(long)({text})"
-        return text
-
-    def is_declared(self, operand: kc.Expression) -> bool:
-        """Whether this is a variable of C, with its type."""
-        return isinstance(operand, kc.Variable) and operand.name not in self.macros
+        declared = isinstance(operand, kc.Variable) and operand.name not in self.macros
+        return f"(long)({text})" if overloaded and not declared else text
 
     def load(
         self, memory: kc.Memory, index: kc.Expression, type_: kc.VectorType

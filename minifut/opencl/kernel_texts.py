@@ -1,7 +1,6 @@
 """The texts that the driver compiles: a kernel with the functions and helpers it needs.
 
-Each function is printed once, however many kernels call it, so that a module can hold
-it once.
+Each function is printed once, however many kernels call it: a module holds it once.
 """
 
 from __future__ import annotations

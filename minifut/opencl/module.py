@@ -175,7 +175,8 @@ class _Part:
     ) -> str:
         types = _tuple([f'"{t}"' for t in parameter_types(kernel)])
         local = local_of(kernel)
-        names = [f"{self.text_name(f)} + " for f in kernel.functions]
+        texts = f"TEXT_{self.lowered.schedule}_"
+        names = [f"{texts}{function.name} + " for function in kernel.functions]
         head = f"{_literal(head)} + " if names and head else head
         text = (
             f"{head}{''.join(names)}{_literal(last)}"
@@ -200,10 +201,6 @@ class _Part:
             more += ", has_ranges=True" if has_ranges(kernel) else ""
         more += f", places={places!r}" if places else ""
         return f'\n        rt.Kernel("{kernel.name}", {types}, {text}, {local}{more}),'
-
-    def text_name(self, function: kc.DeviceFunction) -> str:
-        """The variable of the module that holds the text of a function."""
-        return f"TEXT_{self.lowered.schedule}_{function.name}"
 
     def failure(self, failure: kc.Failure) -> str:
         parts = _tuple(

@@ -133,8 +133,7 @@ class Tuning(Mapping[str, int]):
 
 
 def table(tunables: Sequence[Tunable], values: Mapping[str, int]) -> str:
-    """A line for each parameter: name, class, value, defaults, bounds, what it
-    guards."""
+    """Lines for parameters: name, class, value, defaults, bounds, what they guard."""
     if not tunables:
         return "The program has no parameters."
     rows: list[tuple[str, ...]] = [

@@ -134,8 +134,7 @@ class Recording(Protocol):
 
 @contextmanager
 def untraced(builder: Recording, wanted: bool = True) -> Iterator[None]:
-    """Steps made here are not recorded: they were before, or are no steps of their
-    own."""
+    """Steps made here are not recorded: they were before, or are no steps."""
     kept = builder.derivation
     if wanted:
         builder.derivation = None
@@ -147,8 +146,7 @@ def untraced(builder: Recording, wanted: bool = True) -> Iterator[None]:
 
 @contextmanager
 def rollback_trace_on(builder: Recording, kind: type[Exception]) -> Iterator[None]:
-    """Steps made here are removed if such an exception occurs: another lowering is
-    tried then."""
+    """Steps made here are removed on such an exception: another lowering follows."""
     derivation = builder.derivation
     position = 0 if derivation is None else len(derivation.trace.steps)
     try:

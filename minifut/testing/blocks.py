@@ -165,8 +165,7 @@ def check_entries(wanted: Iterable[str], specs: Iterable[RunSpec]) -> None:
 
 
 def read_bare_spec(name: str, text: str) -> RunSpec:
-    """One block in a file of its own, without comment marks; what precedes `==`
-    is a description."""
+    """A block in a file of its own, without comment marks, described before `==`."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("=="):

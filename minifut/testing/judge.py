@@ -73,8 +73,7 @@ def case_arguments(
 
 
 def check_arguments(entry: EntryPoint, values: Sequence[Any]) -> None:
-    """Refuse values of another number or other types than the parameters have: nothing
-    is converted."""
+    """Refuse values of other number or types than the parameters have, as they are."""
     if len(values) != len(entry.parameters):
         raise UsageError(
             f"{entry.name} takes {counted(len(entry.parameters), 'value')}, "

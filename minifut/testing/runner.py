@@ -1,7 +1,6 @@
 """Run the test blocks of programs: each is compiled once and all its cases are run.
 
-A failure of one program, even an error inside minifut, never keeps the others from
-running.
+A failure of one program, even inside minifut, never keeps others from running.
 """
 
 from __future__ import annotations
@@ -292,8 +291,7 @@ class _Run:
         return self.oracle.expected(name, case, self.path.parent, arguments)
 
     def caught(self, judge: Callable[[], str | None], what: str = "") -> str | None:
-        """What a judgement says, or what kept it from being made; `what` took too long
-        if it did."""
+        """What a judgement says, or what prevented it; `what` took too long if so."""
         try:
             with time_limit(self.options.seconds, REPEATED_AFTER):
                 return judge()

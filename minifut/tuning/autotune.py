@@ -77,11 +77,6 @@ class Limits:
     points: int = 0
     timeout: float = 60.0
 
-    @property
-    def per_pair(self) -> int:
-        """Runs for each threshold and data set, on average: at least for both ways."""
-        return max(PER_PAIR, 2 + 2 * self.runs)
-
 
 @dataclass(slots=True)
 class Autotuner:
@@ -117,8 +112,7 @@ class Autotuner:
         return {n: v for n, v in self.values.items() if v != self.task.defaults[n]}
 
     def to_write(self) -> dict[str, int]:
-        """What a tuning file must say: all that is not as it is by default, but for
-        what is fixed."""
+        """What a tuning file must say: all that is not by default or fixed."""
         return {
             name: value
             for name, value in self.values.items()
@@ -167,7 +161,10 @@ class Autotuner:
         tasks = tasks_of(subjects, self.task.fixed)
         self.pairs = sum(len(task.places) for task in tasks)
         before = self.trials.done - (0 if self.limits.points else len(subjects))
-        self.trials.budget = before + self.limits.per_pair * self.pairs
+        # on average, for each threshold and data set: at least for both ways
+        self.trials.budget = (
+            before + max(PER_PAIR, 2 + 2 * self.limits.runs) * self.pairs
+        )
         reserve = 2 * FINAL_RUNS * len(subjects) if len(tasks) > 1 else 0
         step = 0
 

@@ -138,8 +138,7 @@ def significant(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a data set says: losses of cuts. One that was not tried is like the nearest
-    one that was."""
+    """What a data set says: losses of cuts; of one not tried those of the nearest."""
 
     cuts: Cuts
     losses: Mapping[int, float]

@@ -1,5 +1,4 @@
-"""Runs of a program under different settings: counted, in interleaved rounds, none of
-them twice.
+"""Runs of a program under different settings: counted, in rounds, none of them twice.
 
     trials = Trials(runs=5, budget=12 * thresholds * len(subjects))
     trials.sample(subject, settings).comparisons
@@ -171,8 +170,7 @@ class Trials:
     def times(
         self, subject: Subject, several: Sequence[Settings], runs: int
     ) -> list[MeasuredTime]:
-        """The same, without a run if all took part in one race before, else in so many
-        runs of each."""
+        """The same, by one race of all if there was one, else so many runs of each."""
         found = self.known_times(subject, several)
         if found is not None:
             return found

@@ -21,8 +21,7 @@ HEADER_BYTES = 7
 def read_binary(data: bytes, offset: int) -> tuple[Value, int]:
     """The binary value that starts at `offset` with a `b`, and where it ends.
 
-    The sizes are compared with what the data really holds before anything is
-    allocated.
+    The sizes are compared with what the data holds before anything is allocated.
     """
     if len(data) < offset + HEADER_BYTES:
         raise Malformed(offset, "a binary value ends inside its header")

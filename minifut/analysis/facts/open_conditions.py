@@ -13,8 +13,7 @@ from minifut.names import Name
 
 @immutable
 class OpenCondition:
-    """The atoms that a condition is about, and the time at which its parts were last
-    examined."""
+    """The atoms of a condition, and the time at which its parts were last examined."""
 
     condition: Name
     truth: bool

@@ -29,7 +29,7 @@ from minifut.frontend.check.restrictions import (
     must_always_match,
 )
 from minifut.frontend.check.sizing import applications as sized_applications
-from minifut.frontend.check.sizing import bindings as sized_bindings
+from minifut.frontend.check.sizing import functions as sized_bindings
 from minifut.frontend.check.sizing import loops, slices
 from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
 from minifut.frontend.check.sizing.functions import size_definition

@@ -17,15 +17,11 @@ checks.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from minifut.frontend import syntax
+from minifut.frontend.check import CheckedProgram
 from minifut.frontend.elaborate.environment import Environment, Module, Term
+from minifut.ir import core
 from minifut.names import Name, NameSource
-
-if TYPE_CHECKING:
-    from minifut.frontend.check import CheckedProgram
-    from minifut.ir import core
 
 DEEPEST = 100_000
 """Python frames; an expression takes a few per level of nesting"""

@@ -8,19 +8,16 @@ of `let` is extended in place as long as no closure has captured it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
+from minifut.frontend import syntax
+from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
 from minifut.frontend.elaborate.values import Closure, Value
+from minifut.frontend.types import Size, Type
 from minifut.ir.node import immutable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from minifut.frontend import syntax
-    from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
-    from minifut.frontend.types import Size, Type
-    from minifut.names import Name
+from minifut.names import Name
 
 
 @dataclass(slots=True, eq=False)

@@ -73,11 +73,6 @@ class History:
     is_sharable: bool = True
     is_recursive: bool = False
 
-    @property
-    def is_expensive(self) -> bool:
-        """Whether one more copy is too many."""
-        return self.names >= max(COPIES, SMALL * self.calls)
-
 
 class Specialisations:
     """The functions that have been made."""
@@ -107,7 +102,8 @@ class Specialisations:
             history = History(is_recursive=calls_itself(closure.definition))
             self.histories[closure.definition] = history
         recursive = history.is_recursive and closure.definition in self.active
-        if not recursive and not (history.is_expensive and history.is_sharable):
+        is_expensive = history.names >= max(COPIES, SMALL * history.calls)
+        if not recursive and not (is_expensive and history.is_sharable):
             return None
         sizes = Sizes()
         known = None if recursive else work.known.globals

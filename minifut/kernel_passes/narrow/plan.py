@@ -1,7 +1,6 @@
 """Decide which variables of a kernel are of 32 bits.
 
-Those that indices are computed from, and the variables of loops, if their bounds are
-known.
+Those that indices are computed from, and variables of loops, if bounds are known.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ INDEXED = (kc.Load, kc.Store, kc.AtomicUpdate)
 
 @immutable
 class IndexPlan:
-    """The bounds of a kernel, the variables that get a twin of 32 bits, and the scalar
-    parameters of i64."""
+    """A kernel's bounds, the variables with a twin of 32 bits, the i64 parameters."""
 
     bounds: Bounds
     paired: frozenset[Name]
@@ -79,8 +77,7 @@ def _has_known_rounds(bounds: Bounds, name: Name) -> bool:
 
 
 def names_in(node: object, loads: bool = False) -> set[Name]:
-    """The variables that are read in a node, those in the indices of loads only if
-    `loads`."""
+    """The variables read in a node; of indices of loads only if `loads`."""
     found: set[Name] = set()
     waiting = [node]
     while waiting:

@@ -75,8 +75,7 @@ def load_vector(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
 
 @rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
 def load_backwards(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
-    """Load elements that are laid out in memory from the last lane to the first as one
-    vector.
+    """Load elements that lie in memory from the last lane to the first as one vector.
 
     before:
         given (const float *xs, float *ys, long n, long t)
@@ -226,15 +225,10 @@ def gather_at_data(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     declines: indices are no data, or elements have no masked accesses
         like declines of gather_masked
     declines: rounds read one element after the other of a row of each lane
-        given (const float *xs, const int *is, float *ys, long t)
-        for (long j = t; j < t + 4; j++) {
-            long at = (long)(is[j] * is[j]);
-            float y = 0.0f;
-            for (long i = 0; i < 3; i++) {
-                y = y * xs[at + i];
-            }
-            ys[j] = y;
-        }
+        like before, with
+        (long)is[j]; => (long)(is[j] * is[j]); float y = 0.0f;
+        => for (long k = 0; k < 3; k++) { y = y * xs[i + k]; }
+        xs[i * i] => y
     """
     memory = load.memory
     if goes_along_rows(load.index, lanes.varying, lanes.loops):
@@ -290,8 +284,7 @@ def refuse_stream(load: kc.Load, lanes: ExpressionVectoriser) -> None:
 def first_index(
     access: kc.Load | kc.Store, lanes: ExpressionVectoriser, wanted: int = 1
 ) -> kc.Expression:
-    """The index of the first lane; all access elements at the wanted distance, or the
-    rule declines."""
+    """The index of the first lane; all are at the wanted distance, or it declines."""
     verb, text = _verb(access), access.memory.name.base
     found = affine(access.index, lanes.affine, lanes.varying)
     if found is None:

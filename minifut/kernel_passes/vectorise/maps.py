@@ -1,24 +1,32 @@
 """Loops over points that do not depend on each other, vector by vector: Lift's asVector
-with the split that precedes it."""
+with the split that precedes it.
+
+Extremes over all points are collected by lanes apart:
+
+    for (i ..) {                      ulong8 lane = (ulong8)(most);
+        d = f(i);                →    for (i .. by 8) lane = max(lane, f(i ..));
+        most = max(most, d);          most = max(most, max(lane.s0, max(lane.s1, ..)));
+    }
+
+Such are the largest indices of a chunk, which are tested after it. A point may be
+repeated: the extreme is the same.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from minifut.ir.node import mutable, replace
+from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import map_children, rename_to
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
 from minifut.kernel_passes.vectorise.context import LIFT, WIDTHS, LoopContext, widths_of
-from minifut.kernel_passes.vectorise.extremes import (
-    LaneExtremes,
-    PointExtreme,
-    find_extremes,
-)
 from minifut.kernel_passes.vectorise.jam import Jam, vectors_at_once
 from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
 from minifut.kernel_passes.vectorise.private_arrays import (
@@ -32,6 +40,70 @@ from minifut.kernel_passes.vectorise.shared_rounds import share_rounds
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
+
+EXTREMES = ("min", "max")
+
+
+@immutable
+class PointExtreme:
+    """`variable = function(variable, value)`, the only use of it."""
+
+    variable: kc.Variable
+    function: str
+
+
+def find_extremes(body: Sequence[kc.Statement]) -> tuple[PointExtreme, ...]:
+    """The variables from outside that collect the extreme of an integer."""
+    uses = Counter(n.name for n in nodes_of(kc.Variable, *body))
+    inside = declared(body)
+    found = []
+    for statement in body:
+        if isinstance(statement, kc.Assign) and isinstance(statement.exp, kc.Call):
+            place, exp = statement.target, statement.exp
+            if (
+                isinstance(place, kc.Variable)
+                and exp.function in EXTREMES
+                and isinstance(exp.operands[0], kc.Variable)
+                and exp.operands[0].name == place.name
+                and not place.type.scalar.is_float
+                and place.name not in inside
+                and uses[place.name] == 2
+            ):
+                found.append(PointExtreme(place, exp.function))
+    return tuple(found)
+
+
+class LaneExtremes:
+    """The extremes of lanes, declared for a width, and the body that collects them."""
+
+    def __init__(
+        self, k: CodeBuilder, found: Sequence[PointExtreme], width: int
+    ) -> None:
+        self.k, self.found, self.width = k, found, width
+        self.places = [
+            k.declare(
+                "lane",
+                kc.Vector((e.variable,), kc.VectorType(e.variable.type.scalar, width)),
+            )
+            for e in found
+        ]
+
+    def collecting(self, body: Sequence[kc.Statement]) -> tuple[kc.Statement, ...]:
+        """The body with the names of the lanes' extremes."""
+        names = {
+            e.variable.name: lane.name
+            for e, lane in zip(self.found, self.places, strict=True)
+        }
+        return tuple(rename_to(statement, names) for statement in body)
+
+    def combine(self) -> None:
+        """The extremes of all lanes become the one."""
+        for e, lane in zip(self.found, self.places, strict=True):
+            type_ = e.variable.type
+            for number in range(self.width):
+                own = kc.Component(lane, number, type_)
+                self.k.assign(e.variable, kc.Call(e.function, (e.variable, own), type_))
+
 
 ONE = kc.Literal(1, kc.LONG)
 SMALL = 48
@@ -182,8 +254,7 @@ class _Points:
         assumed: list[kc.Expression],
         many: int = 1,
     ) -> None:
-        """The points of a block in so many vectors; what must hold for that is added to
-        what is `assumed`."""
+        """The points of a block in so many vectors; `assumed` gets what that needs."""
         k, width = self.k, lanes.width
         copies = [
             vectorise(

@@ -105,8 +105,7 @@ def _are_apart(
 
 
 def is_distributed(k: CodeBuilder, loop: kc.For) -> bool:
-    """Whether the threads of a fresh kernel have other points of a loop each, as its
-    start says."""
+    """Whether the threads of a fresh kernel have other points of a loop each."""
     found: set[Name] = set()
     for statement in (*k.prologue, *k.statements):
         match statement:

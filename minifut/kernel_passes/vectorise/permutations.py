@@ -137,16 +137,15 @@ def load_partners(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
             y;
         }
         *(__global loose_float4 *)(ys + 8L) = y;
-    declines: lanes do not combine their numbers with a constant
-        given (const float *xs, float *ys, long t)
-        for (long j = 8; j < 12; j++) {
-            ys[j] = xs[j ^ t];
-        }
     declines: not all points read their own elements
         given (const float *xs, float *ys)
         for (long j = 8; j < 12; j++) {
             ys[j] = xs[j ^ 2];
         }
+    declines: lanes do not combine their numbers with a constant
+        like declines of load_partners, with
+        float *ys => float *ys, long t
+        xs[j ^ 2] => xs[j ^ t]
     """
     found, block = combined_number(load.index, lanes), lanes.own_block
     plain = found is None and _is_number(load.index, lanes)
@@ -162,8 +161,7 @@ def load_partners(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
 
 
 def own_block(statements: Sequence[kc.Statement], index: Name, at: Affine) -> OwnBlock:
-    """The points from `at` on, with what all of them read before anything can end
-    them."""
+    """The points from `at` on, with what all read before anything can end them."""
     known, varying = {index: at}, frozenset({index})
 
     def read(statements: Sequence[kc.Statement]) -> set[kc.Memory]:

@@ -120,8 +120,7 @@ def _work(
     varying: Collection[Name],
     rounds: int,
 ) -> tuple[int, int]:
-    """How often lanes access their elements one after the other, and how many other
-    operations they do."""
+    """How often lanes access elements one after the other, and the other operations."""
     accesses = operations = 0
     for statement in statements:
         blocks = kc.blocks_of(statement)

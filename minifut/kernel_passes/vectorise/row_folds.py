@@ -34,7 +34,7 @@ from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
-from minifut.kernel_passes.vectorise.extremes import EXTREMES
+from minifut.kernel_passes.vectorise.maps import EXTREMES
 from minifut.kernel_passes.vectorise.operators import PointCode, VectorCode
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
@@ -169,22 +169,13 @@ def fold_row_in_lanes(loop: kc.For, context: LoopContext) -> KernelOutcome:
         like before, with
         xs[i] => xs[3 * i]
     declines: stores to an array twice
-        given (const float *xs, float *ys, long n)
-        float s = 1.0f;
-        for (long i = 0; i < n; i++) {
-            float x = xs[i];
-            ys[i] = x;
-            ys[i + 1] = x * 2.0f;
-            s = max_f32(s, x);
-        }
+        like before, with
+        float *xs => float *xs, float *ys
+        s = max_f32 => ys[i] = x; ys[i + 1] = x * 2.0f; s = max_f32
     declines: rounds read xs, which they write
-        given (float *xs, long n)
-        float s = 1.0f;
-        for (long i = 0; i < n; i++) {
-            float x = xs[i];
-            xs[i] = x * 2.0f;
-            s = max_f32(s, x);
-        }
+        like before, with
+        const float *xs => float *xs
+        s = max_f32 => xs[i] = x * 2.0f; s = max_f32
     declines: a round reads what others collect
         like before, with
         xs[i] => xs[i] - s

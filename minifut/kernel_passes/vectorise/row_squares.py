@@ -65,9 +65,6 @@ class LaneRow:
     backwards: bool
     own: kc.Memory
 
-    def is_read(self, body: kc.Block) -> bool:
-        return any(map(self.is_of, nodes_of(kc.Load, body)))
-
     def is_of(self, node: object) -> bool:
         return (
             isinstance(node, kc.Load | kc.Store)
@@ -147,7 +144,7 @@ def traverse_in_squares(loop: kc.For, vectoriser: Vectoriser) -> KernelOutcome:
         with k.nested() as body:
             squares.prefetch(rows)
             for row in rows:
-                if row.is_read(loop.body):
+                if any(map(row.is_of, nodes_of(kc.Load, loop.body))):
                     squares.load(row)
             k.emit(replace(scalar, start=begin, bound=begin + width, body=inside))
             for row in rows:
@@ -171,8 +168,7 @@ def _last_rounds(loop: kc.For, vectoriser: Vectoriser) -> kc.Block:
 
 
 def _rows_of(loop: kc.For, vectoriser: Vectoriser) -> list[LaneRow]:
-    """The rows that lanes traverse in all rounds of a loop, if those can be done in
-    squares."""
+    """The rows that lanes traverse in all rounds of a loop, if in squares."""
     lanes, body = vectoriser.lanes, loop.body.statements
     few = loop.rounds is not None and loop.rounds < 2 * lanes.width
     if (

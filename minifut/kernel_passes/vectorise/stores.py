@@ -50,8 +50,7 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
 
 @rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
-    """Store elements that are laid out in memory from the last lane to the first as one
-    vector.
+    """Store elements that lie in memory from the last lane to the first as one vector.
 
     before:
         given (const float *xs, float *ys, long n, long t)

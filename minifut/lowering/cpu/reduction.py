@@ -211,8 +211,7 @@ class ReductionChunk:
 
 @mutable
 class Reads:
-    """How many reads have unit stride along a segment only, across segments only, and
-    both ways."""
+    """How many reads have unit stride along a segment, across segments, and both."""
 
     along: int = 0
     across: int = 0

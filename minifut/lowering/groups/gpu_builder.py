@@ -57,8 +57,7 @@ class GroupBuilder(KernelBuilder):
         self.innermost: Mapping[Name, int] = {}
 
     def may_call(self, function: core.Function) -> bool:
-        """Group code calls functions on scalars only: work on arrays is distributed
-        over the threads."""
+        """Group code calls functions on scalars only: threads share work on arrays."""
         values = (*function.parameters, *function.results)
         scalars = all(isinstance(p.type, ScalarType) for p in values)
         return self.level == "thread" or scalars

@@ -241,8 +241,7 @@ class HostBuilder:
             self.work = kept
 
     def known_size(self, size: Size) -> Size | None:
-        """A size of the IR in variables of the host; None if one of its names is not a
-        scalar of the host."""
+        """A size of the IR in scalars of the host; None if it has other names."""
         size = self.size(size)
         return size if self.scalars.keys() >= size.names() else None
 

@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
 @immutable
 class Unpacked:
-    """No copy; `clamped` are the dimensions of the array whose positions may exceed its
-    extent."""
+    """No copy; `clamped` are dimensions where positions may exceed the extent."""
 
     clamped: tuple[bool, ...]
 

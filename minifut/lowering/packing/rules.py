@@ -90,8 +90,7 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> Unpacked | Declined:
 
 
 def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bool:
-    """Whether the first `limit` positions of a dimension are certainly inside of the
-    array."""
+    """Whether the first `limit` positions of a dimension are certainly inside."""
     dim = region.ranges[at]
     if dim.length is None or dim.step != ONE:
         return False
@@ -103,8 +102,7 @@ def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bo
 
 
 def at_most(size: Size, bound: Size) -> bool:
-    """Whether a size is certainly no greater: it is the bound, or a minimum with an
-    operand that is."""
+    """Whether a size is certainly no greater: the bound, or a minimum with such."""
     if size == bound:
         return True
     for term, factor in size.terms:
@@ -128,8 +126,7 @@ def panels_of(region: CopyRegion, facts: GroupFacts) -> tuple[int, Size]:
 
 @decision(paper=LOCALITY, remark=remark)
 def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
-    """Pack into panels an array with unit stride across them: transpose squares in
-    registers.
+    """Pack into panels an array with unit stride across them: transpose in registers.
 
     before:
         like before of pack_into_panels, with
@@ -210,8 +207,7 @@ def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined
 
 @decision(paper=LOCALITY, remark=remark)
 def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
-    """Copy into rows with padding: rows at distances of large powers of two map to few
-    cache sets.
+    """Copy into rows with padding: rows at large powers of two map to few cache sets.
 
     before:
         given (n: i64, m: i64, a: [m][n]f32)

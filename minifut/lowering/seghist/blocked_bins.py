@@ -116,14 +116,11 @@ def compute_bins_in_blocks(
     declines: bins and values take less than 3 operations
         like before of replicate_subhistograms
     declines: the body has checks or arrays
-        given (n: i64, to: [5]i32, is: [n]i64)
-        let h: [5]i32 = seghist grid (i < n)
-            bins([5], (to), (0i32), add_i32, []) -> (i64, i32) {
-          let at: i64 = is[i]
-          let xs: [5]i32 = replicate([5], 1i32)
-          let x: i32 = xs[2i64]
-          return returns at, returns x
-        }
+        like before of replicate_subhistograms, with
+        returns 1i32 => returns x
+        return returns => let xs: [5]i32 = replicate([5], 1i32)
+        => let x: i32 = xs[2i64]
+        => return returns
     declines: an operator is on arrays
         given (n: i64, to: [5][4]i32, is: [n]i64, x: [4]i32)
         let h: [5][4]i32 = seghist grid (i < n)

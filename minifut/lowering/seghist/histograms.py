@@ -203,8 +203,7 @@ def update_bin(
     places: Sequence[Array],
     values: Sequence[LoweredValue],
 ) -> None:
-    """`places = places op values`, not atomically: the places are the scalars or rows
-    of one bin."""
+    """`places = places op values`, not atomic: the places are one bin's."""
     if all(isinstance(value, kc.Expression) for value in values):
         old = [k.declare("old", k.read(place, ())) for place in places]
         new = k.apply(operator.operator, (*old, *values))

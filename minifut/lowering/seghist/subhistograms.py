@@ -1,5 +1,4 @@
-"""Sub-histogram replication: neighbouring elements update different replicas of the
-bins.
+"""Sub-histogram replication: neighbouring elements update other replicas of bins.
 
     for (i < n)                             for (together = 0; .. < n; .. += 8)
         if (is[i] inside)                       if (all 8 inside) for (e < 8)

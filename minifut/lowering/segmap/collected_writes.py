@@ -34,8 +34,7 @@ from minifut.rewrite.rule import Declined, decision
 
 @immutable
 class FlaggedWrites:
-    """Results that points write where a condition has a truth value, and what they
-    compute for that."""
+    """Results that points write on a condition, and what they compute for it."""
 
     condition: Name
     holds: bool

@@ -161,16 +161,12 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
     and lanes are combined in order.
 
     before:
-        given (n: i64, xs: [n]i32)
-        let s: i32 = segred grid (i < n)
-            operator(\\(a: i32, b: i32) -> (i32) {
-              let none: bool = eq_i32(b, 0i32)
-              let c: i32 = if none then {a} else {b}
-              return c
-            }, (0i32), []) -> (i32) {
-          let x: i32 = xs[i]
-          return returns x
-        }
+        like before of distribute_cyclically, with
+        add_i32 => \\(a: i32, b: i32) -> (i32) {
+        => let none: bool = eq_i32(b, 0i32)
+        => let c: i32 = if none then {a} else {b}
+        => return c
+        => }
     after:
         if (full) {
             for (long r = 0L; r < STAGED_ELEMENTS; r++) {

@@ -1,5 +1,4 @@
-"""Chained scan with decoupled look-back: long segments in one pass over memory, on all
-cores.
+"""Chained scan with decoupled look-back: long segments in one pass, on all cores.
 
 Segments are split into chunks that fit a core's second-level cache. Groups, one for
 each core, fetch chunks in order from an atomic counter:

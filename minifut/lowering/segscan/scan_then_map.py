@@ -1,5 +1,4 @@
-"""A map over the results of a scan of its points (`SegMap.scan`), under the CPU
-schedule.
+"""A map over the results of a scan of its points (`SegMap.scan`), on CPUs.
 
     for i in chunk:
         running = running op operands(i)         in registers

@@ -117,8 +117,7 @@ def clamp_tile_sizes(
 
 
 def _dimensions(operation: kernels.SegMap) -> TileDimensions:
-    """Those of its results, if all are equal and there is a group for each block of
-    them; else none."""
+    """Those of its results, if equal and there is a group for each block; else none."""
     blocked = [
         result
         for result in operation.body.result

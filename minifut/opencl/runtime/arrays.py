@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 class ResultMemory(np.ndarray):
     """What result arrays have as their base: the memory of a block, and the block.
 
-    It is a view of memory of ctypes, since NumPy looks through bases that are arrays of
-    its own.
+    It is a view of ctypes' memory, since NumPy looks through bases that are arrays.
     """
 
     __slots__ = ("block",)

@@ -111,8 +111,7 @@ class FirstLaunches:
             self.repeat(repeated)
 
     def run(self, repeated: Repeated | None = None) -> None:
-        """Build what is not built, and enqueue what waits, with what a batch does after
-        it."""
+        """Build what is not built, enqueue what waits, and what a batch does after."""
         if self.is_guess:
             message = "launches of a loop that may have ended are followed by others"
             raise InternalError("opencl", message)

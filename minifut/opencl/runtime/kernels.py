@@ -78,10 +78,10 @@ class Launcher:
         "_local",
         "_member",
         "_queue",
-        "_synchronous",
         "_width",
         "_work",
         "is_built",
+        "is_synchronous",
         "kernel",
         "program",
         "session",
@@ -105,7 +105,8 @@ class Launcher:
         self._batches = {} if batches is None else batches
         """of the loaded program, by what kernels are built with"""
         self.session = session
-        self._synchronous = synchronous
+        self.is_synchronous = synchronous
+        """whether its commands are done when they are enqueued"""
         self._queue = session.synchronous if synchronous else session.commands
         self._events: Any = Done() if synchronous else session
         self.small: Launcher | None = None
@@ -124,11 +125,6 @@ class Launcher:
         self.is_built = False
         self._member: Member | None = None
         """its place in a batch"""
-
-    @property
-    def is_synchronous(self) -> bool:
-        """Whether its commands are done when they are enqueued."""
-        return self._synchronous
 
     @property
     def latest(self) -> Any:
@@ -187,7 +183,7 @@ class Launcher:
         prelude, options, constants = self._build
         macros = {**constants, **more}
         given = self.session, kernel, prelude, options, macros
-        return Launcher(*given, self._synchronous, self.program, self._batches)
+        return Launcher(*given, self.is_synchronous, self.program, self._batches)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         first, work = self._first_launches, self._work
@@ -255,7 +251,7 @@ class Launcher:
         self.is_built = True
         if self._width != 1:
             return
-        if self._synchronous:
+        if self.is_synchronous:
             self.start = commands.start_here
         elif self.session.has_batches and self.kernel.is_part:
             section = self.section()
@@ -288,7 +284,7 @@ class Launcher:
     ) -> Any:
         """A launch that may compile."""
         assert self._commands is not None
-        if self._synchronous:
+        if self.is_synchronous:
             return enqueue_unlocked(self._commands, queue, sizes, local, arguments)
         return self._enqueue(queue, sizes, local, *arguments)
 
@@ -311,7 +307,7 @@ class Launcher:
     def handle(self) -> Any:
         """The device that the kernel is built for."""
         device = self.session.device
-        return device.synchronous if self._synchronous else device.handle
+        return device.synchronous if self.is_synchronous else device.handle
 
     def prepare(self) -> Commands:
         """Build the kernel now; gives how it is launched."""

@@ -49,7 +49,8 @@ class LoadedEntry:
         """Arguments in order, and the option if it was given."""
         names = [parameter.name for parameter in self._entry.parameters]
         missing = names[len(given) :]
-        option = {DEVICE: named.pop(DEVICE)} if self._has_option(named) else {}
+        has_option = DEVICE in named and DEVICE not in names
+        option = {DEVICE: named.pop(DEVICE)} if has_option else {}
         for name in named:
             if name in names[: len(given)]:
                 raise ArgumentError(f"{self.name}: argument {name} is given twice")
@@ -60,10 +61,6 @@ class LoadedEntry:
         if without:
             raise ArgumentError(f"{self.name}: no value for {', '.join(without)}")
         return (*given, *(named[name] for name in missing)), option
-
-    def _has_option(self, named: dict[str, Any]) -> bool:
-        names = [parameter.name for parameter in self._entry.parameters]
-        return DEVICE in named and DEVICE not in names
 
     @property
     def __signature__(self) -> Signature:

@@ -4,8 +4,7 @@ instance = program.load(device="pocl", parameters={"main_tile": 32})
 ys = instance.main(xs)                       # NumPy arrays in and out
 ys = instance.main(xs, device=True)          # pyopencl arrays out
 
-A generated module is read without what loads and runs it, which is imported with the
-device.
+A generated module is read without what runs it, imported with the device.
 """
 
 from __future__ import annotations
@@ -36,8 +35,7 @@ class NotLoaded(ABC):
         max_memory: int | None = None,
         session: Session | None = None,
     ) -> Instance:
-        """The program on a device, in the schedule that fits it, with these values of
-        tunable parameters."""
+        """The program on a device, in its schedule, with these values of parameters."""
         from minifut.opencl.runtime.sessions import open_session
 
         if session is None:

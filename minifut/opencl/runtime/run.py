@@ -14,8 +14,7 @@ from minifut.errors import UsageError
 from minifut.opencl.runtime.describe import DTYPES, Failure
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import device_error, failure_error, show
-from minifut.opencl.runtime.iterations import Iterations
-from minifut.opencl.runtime.iterations_while import IterationsWhile
+from minifut.opencl.runtime.iterations import Iterations, IterationsWhile
 from minifut.opencl.runtime.kernels import Launcher
 from minifut.opencl.runtime.pool import Block
 from minifut.opencl.runtime.queue import Session

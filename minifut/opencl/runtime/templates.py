@@ -58,8 +58,7 @@ def _expand(
 
 
 def _extent(source: list[str], start: int) -> tuple[int, int]:
-    """The lines of the `$else` (or else the end) and of the `$end` that belong to the
-    directive."""
+    """The lines of the directive's `$else` (or else the end) and its `$end`."""
     depth, middle = 0, None
     for at in range(start, len(source)):
         word = source[at].lstrip().partition(" ")[0]

@@ -121,33 +121,21 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
           return h
         })
     declines: every update differs with all levels around it
-        given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
-        let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
-          \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let d: acc a [k] (i32) = map(n, (a, is),
-            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
-              return update_acc(b, (i), (1i32))
-            })
-          return d
-        })
+        like before of separate_updates, with
+        let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
+        => return update_acc(b, (i), (1i32))
+        return update_acc(c, (0i64), (2i32)) =>
     declines: what would be stored has more dimensions than all it reads and makes
-        given (n: i64, m: i64, is: [m]i64, xs: [n]i32, ys: [m]i32, zs: [m]i32)
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
-          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
-          let f: acc a [m] (i32) = map(n, (a, xs),
-            \(b: acc a [m] (i32), x: i32) -> (acc a [m] (i32)) {
-              let vs: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {
-                let v: i32 = loop (w: i32 = y) for k: i64 < 3i64 do {mul_i32(w, x)}
-                return v
-              })
-              let e: acc a [m] (i32) = map(m, (b, is, vs),
-                \(c: acc a [m] (i32), i: i64, u: i32) -> (acc a [m] (i32)) {
-                  return update_acc(c, (i), (u))
-                })
-              return e
-            })
-          return f
-        })
+        like before of reduce_updates, with
+        let e: acc a [m] (i32) = map(m, (b, is, ys),
+        => let vs: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {
+        => let v: i32 = loop (w: i32 = y) for k: i64 < 3i64 do {mul_i32(w, x)}
+        => return v
+        => })
+        => let e: acc a [m] (i32) = map(m, (b, is, vs),
+        i: i64, y: i32 => i: i64, u: i32
+        let v: i32 = mul_i32(x, y) return update_acc(c, (i), (v))
+        => return update_acc(c, (i), (u))
     """
     exp = statement.exp_of(WithAcc)
     if contains(exp.function, Assert | Trace):
@@ -205,10 +193,6 @@ def _is_acc(parameter: Param) -> bool:
     return isinstance(parameter.type, AccType)
 
 
-def _carries(statement: Stm) -> bool:
-    return any(map(_is_acc, statement.pattern))
-
-
 class _Distribution:
     """Takes maps over accumulators apart; `stored` is what is computed before them."""
 
@@ -227,7 +211,7 @@ class _Distribution:
             if isinstance(exp, Screma) and updates_accumulators(exp) and not late:
                 made, statement = self.map(statement, exp)
                 before += made
-            if late or _carries(statement):
+            if late or any(map(_is_acc, statement.pattern)):
                 updates.append(statement)
                 made_late.update(p.name for p in statement.pattern if not _is_acc(p))
             else:

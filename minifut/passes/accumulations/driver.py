@@ -38,7 +38,7 @@ from minifut.passes.accumulations.rows import update_elements_of_rows
 from minifut.passes.accumulations.scalars import combine_scalars
 from minifut.passes.accumulations.separate import separate_updates
 from minifut.passes.accumulations.shifts import gather_shifted_updates
-from minifut.passes.flatten.inner_fold import is_scalar_operator
+from minifut.passes.flatten.interchange_operator import is_scalar_operator
 from minifut.passes.fusion.driver import fuse
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.simplify.driver import simplify

@@ -206,14 +206,10 @@ def _is_used(term: Atom, level: MapLevel, others: tuple[Atom, ...]) -> bool:
     return any(term in free_names(statement.exp) for statement in body.statements)
 
 
-def _binds(statement: Stm, atom: Atom | None) -> bool:
-    return [p.name for p in statement.pattern] == [atom]
-
-
 def _sum_in(statements: Sequence[Stm], atom: Atom) -> tuple[Stm, Screma] | None:
     """The sum among statements that an atom is."""
     for statement in statements:
-        if not _binds(statement, atom):
+        if [p.name for p in statement.pattern] != [atom]:
             continue
         match statement.exp:
             case Screma(_, _, (), (fold,)) as soac if _is_addition(fold.operator):

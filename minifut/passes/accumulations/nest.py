@@ -72,8 +72,7 @@ class UpdateNest:
         return found
 
     def needed(self, at: Mapping[int, Atom], results: tuple[Atom, ...]) -> Body:
-        """What computes results at points of some levels: nothing that differs with
-        others."""
+        """What computes results at points of some levels, and is equal at others."""
         differs = self.differs()
         statements: list[Stm] = []
         for number, level in enumerate(self.levels):
@@ -90,8 +89,7 @@ class UpdateNest:
         update: UpdatePoint,
         values: tuple[Atom, ...] = (),
     ) -> WithAcc:
-        """Maps over some levels, each point of which is updated, with its elements of
-        these arrays."""
+        """Maps over some levels, each point of which is updated, by array elements."""
 
         def over(
             inner: Builder, accumulator: Name, at: dict[int, Atom], rows: Sequence[Atom]

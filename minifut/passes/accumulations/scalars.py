@@ -27,8 +27,10 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, HistOp, Reduce, Scan, Screma, map_, operand_count
 from minifut.ir.types import ArrayType, Type, array_of, element_of, row_type, shape_of
 from minifut.names import Name
-from minifut.passes.flatten.inner_fold import is_scalar_operator
-from minifut.passes.flatten.interchange_operator import elementwise_operator
+from minifut.passes.flatten.interchange_operator import (
+    elementwise_operator,
+    is_scalar_operator,
+)
 from minifut.passes.sequential_parts import write_out
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule

@@ -18,13 +18,10 @@ from minifut.passes.differentiate.forward.soacs import jvp_hist, jvp_scatter, jv
 from minifut.passes.differentiate.reverse.accumulators import vjp_with_acc
 from minifut.passes.differentiate.reverse.branch import vjp_branch
 from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
-from minifut.passes.differentiate.reverse.extremes_and_products import (
-    vjp_reduce_extreme,
-    vjp_reduce_mul,
-)
-from minifut.passes.differentiate.reverse.folds import vjp_interchange, vjp_split_fold
-from minifut.passes.differentiate.reverse.hist import (
+from minifut.passes.differentiate.reverse.folds import (
     vjp_hist_interchange,
+    vjp_interchange,
+    vjp_split_fold,
     vjp_split_hist,
 )
 from minifut.passes.differentiate.reverse.hist_affine import vjp_hist_affine
@@ -42,7 +39,12 @@ from minifut.passes.differentiate.reverse.loop_forms import (
     vjp_while,
 )
 from minifut.passes.differentiate.reverse.map import vjp_map
-from minifut.passes.differentiate.reverse.reduce import vjp_reduce, vjp_reduce_add
+from minifut.passes.differentiate.reverse.reduce import (
+    vjp_reduce,
+    vjp_reduce_add,
+    vjp_reduce_extreme,
+    vjp_reduce_mul,
+)
 from minifut.passes.differentiate.reverse.scalars import vjp_scalar
 from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add
 from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_scatter

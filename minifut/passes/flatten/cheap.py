@@ -52,8 +52,7 @@ gain"""
 def is_scalar_code(
     statements: Iterable[Stm], most: int = CHEAP_STATEMENTS, checked: bool = False
 ) -> bool:
-    """Whether there are few statements, on scalars, without loops, and without checks
-    unless `checked`."""
+    """Whether these are few, on scalars, without loops, and checks unless `checked`."""
     inner = list(nodes_of(Stm, *statements))
     allowed = (*SCALAR, core.Assert) if checked else SCALAR
     return len(inner) <= most and all(

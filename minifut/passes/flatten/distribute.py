@@ -72,8 +72,7 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
     )
     if not views and not any_exploitable(inside, nest.bound | parameters):
         return Declined("nothing inside is parallel with one size at all points")
-    index = context.fresh_index("i")
-    outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
+    outer, body = nest.over(context.fresh_index("i"), exp)
     distribute_body(context, outer, body, pattern)
     return EMITTED
 

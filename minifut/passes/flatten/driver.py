@@ -30,11 +30,16 @@ from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
-from minifut.passes.flatten.inner_fold import flatten_reduce, flatten_scan
-from minifut.passes.flatten.inner_hist import flatten_hist
-from minifut.passes.flatten.inner_scatter import flatten_scatter
-from minifut.passes.flatten.interchange_branch import interchange_map_with_branch
-from minifut.passes.flatten.interchange_loop import interchange_map_with_loop
+from minifut.passes.flatten.inner_soac import (
+    flatten_hist,
+    flatten_reduce,
+    flatten_scan,
+    flatten_scatter,
+)
+from minifut.passes.flatten.interchange_loop import (
+    interchange_map_with_branch,
+    interchange_map_with_loop,
+)
 from minifut.passes.flatten.interchange_operator import (
     interchange_reduce_with_map,
     interchange_scan_with_map,

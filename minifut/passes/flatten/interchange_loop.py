@@ -1,18 +1,21 @@
-r"""A loop inside a map nest: the nest moves into the loop (map-loop interchange).
+r"""A loop or branch inside a map nest: the nest moves into it.
 
     nest (i < n) { let ys = yss[i]  loop (ws = ys) for k < q do f k ws }
     →  loop (wss = yss) for k < q do nest (i < n) { let ws = wss[i]  f k ws }
+    nest (i < n) { if c then e1 else e2 }        c the same for all i
+    →  if c then nest (i < n) { e1 } else nest (i < n) { e2 }
 
 Loop parameters that start the same at all points are replicated, except scalars that
 also stay the same: those the host carries. Conditions: all points run the loop equally
-often (the bound, or the condition of a `while`, is the same for all), shapes of its
-parameters do not vary, and its body holds parallelism that becomes kernels (else it is
-better off inside a thread).
+often (the bound, or the condition of a `while`, is the same for all), or take the same
+branch; shapes of its parameters or results do not vary, and a body holds parallelism
+that becomes kernels (else it is better off inside a thread).
 """
 
 from __future__ import annotations
 
-from minifut.ir.core import Body, Index, Loop, Param, Stm
+from minifut.ir.core import Body, If, Index, Loop, Match, Param, Stm
+from minifut.ir.host_bodies import map_bodies
 from minifut.ir.traverse import substitute
 from minifut.ir.types import AccType
 from minifut.names import Name
@@ -20,9 +23,8 @@ from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
 from minifut.passes.flatten.expansion import expand
 from minifut.passes.flatten.exploitable import is_exploitable, same_everywhere
-from minifut.passes.flatten.interchange_branch import NOTHING_GAINED
-from minifut.passes.flatten.judgement import SLIDES, Answer
-from minifut.rewrite.rule import EMITTED, rule
+from minifut.passes.flatten.judgement import FUTHARK, SLIDES, Answer
+from minifut.rewrite.rule import EMITTED, Declined, rule
 
 
 @rule(Loop, label="map-loop interchange", paper=SLIDES)
@@ -109,4 +111,61 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
     for bound, made in zip(pattern, outer, strict=True):
         if bound is not made:
             expand(context, nest, made.name, bound)
+    return EMITTED
+
+
+NOTHING_GAINED = Declined("it differs between points, or holds nothing parallel")
+
+
+@rule(paper=FUTHARK)
+def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> Answer:
+    r"""Interchange a map with an invariant branch: decide on the host, then run the
+    nest.
+
+    before:
+        given (n: i64, m: i64, c: bool, xss: [n][m]i32)
+        let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          let xs: [m]i32 = xss[i]
+          let r: [m]i32 = if c then {
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
+            return ys
+          } else {xs}
+          return returns r
+        }
+    after:
+        let rs: [n][m]i32 = if c then {
+          let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+            let xs: [m]i32 = xss[i]
+            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
+            return returns ys
+          }
+          return yss
+        } else {
+          let zss: [n][m]i32 = xss
+          return zss
+        }
+    declines: differs between points
+        like before, with
+        c: bool => cs: [n]bool
+        let r: [m]i32 = if c then {
+        => let c: bool = cs[i]
+        => let r: [m]i32 = if c then {
+    """
+    nest, statement, pattern = judgement
+    exp = statement.exp
+    if not isinstance(exp, If | Match) or not nest.depth:
+        return None
+    if not is_exploitable(nest, statement):
+        return NOTHING_GAINED
+
+    def branch(body: Body) -> Body:
+        inside = context.inner()
+        results = tuple(
+            context.expanded(nest, parameter.name, parameter.type)
+            for parameter in statement.pattern
+        )
+        distribute_body(inside, nest, body, results)
+        return inside.build.finish(*(result.name for result in results))
+
+    context.emit(pattern, map_bodies(exp, branch))
     return EMITTED

@@ -22,7 +22,6 @@ from minifut.ir.types import ArrayType, array_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check, is_cheap
 from minifut.passes.flatten.context import Judgement, NestContext
-from minifut.passes.flatten.inner_fold import is_scalar_operator
 from minifut.passes.flatten.judgement import FUTHARK, Answer
 from minifut.passes.flatten.map_nest import check_if_empty
 from minifut.passes.flatten.nest import Nest
@@ -145,14 +144,18 @@ def _elementwise_nest(
     function = _element_of(context, exp.function, width, index)
     if function is None:
         return Declined("one element of an operand cannot be computed alone")
-    row = context.fresh_index("i")
-    rows, point = nest.over(row, exp.width, exp.arrays, exp.function)
+    rows, point = nest.over(context.fresh_index("i"), exp)
     rows = rows.then(filter(is_cheap, point.statements))
     if has_check(rows.statements):
         check_if_empty(context, rows, width)
     outer = nest.inside(index, width)
     outer, neutral = _neutral_elements(context, outer, index, combine.neutral)
     return outer, operator, neutral, function
+
+
+def is_scalar_operator(operator: Lambda) -> bool:
+    """Whether all operands are scalars."""
+    return not any(isinstance(t, ArrayType) for t in operator.results)
 
 
 def elementwise_operator(operator: Lambda) -> tuple[Lambda, Size] | None:

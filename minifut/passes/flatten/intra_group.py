@@ -85,8 +85,7 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         return Declined("it updates accumulators, which lie in global memory")
     if contains(exp.function, WithAcc):
         return Declined("its threads would share an accumulator of the group")
-    index = context.fresh_index("i")
-    whole, body = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole, body = nest.over(context.fresh_index("i"), exp)
     if not any_exploitable(body.statements, whole.bound):
         return Declined("nothing inside is parallel with one size at all points")
     code = context.code(_inside(context, whole), body.statements)

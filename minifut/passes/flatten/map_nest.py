@@ -67,8 +67,7 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
         return None
     if KEEP_INNER_SEQUENTIAL & set(statement.attributes):
         return FORBIDDEN
-    index = context.fresh_index("i")
-    outer, body = nest.over(index, exp.width, exp.arrays, exp.function)
+    outer, body = nest.over(context.fresh_index("i"), exp)
     parts = split_perfect(body)
     if parts is None:
         return Declined("the body is more than cheap statements and one SOAC")

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from minifut.ir.core import Body, Index, Lambda, Stm
+from minifut.ir.core import Body, Index, Stm
 from minifut.ir.kernels import SegSpace
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size
+from minifut.ir.soacs import Soac
 from minifut.ir.traverse import free_names, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name
@@ -58,23 +59,21 @@ class Nest:
             self.bound.union(names),
         )
 
-    def over(
-        self, index: Name, size: Size, arrays: tuple[Name, ...], function: Lambda
-    ) -> tuple[Nest, Body]:
+    def over(self, index: Name, exp: Soac) -> tuple[Nest, Body]:
         """With one more dimension, the lambda's parameters bound to the elements of the
         arrays there; and the lambda's body, in which accumulators are those from
         outside, since a nest's statements may be in several kernels."""
-        pairs = tuple(zip(function.parameters, arrays, strict=True))
+        pairs = tuple(zip(exp.function.parameters, exp.arrays, strict=True))
         rows = [
             Stm((parameter,), Index(array, (index,)))
             for parameter, array in pairs
             if not isinstance(parameter.type, AccType)
         ]
         body = substitute(
-            function.body,
+            exp.function.body,
             {p.name: array for p, array in pairs if isinstance(p.type, AccType)},
         )
-        return self.inside(index, size).then(rows), body
+        return self.inside(index, exp.width).then(rows), body
 
     def varies(self, node: object) -> bool:
         """Whether a node needs something that differs between points."""

@@ -58,13 +58,8 @@ def loop_over_outer(judgement: Judgement, context: NestContext) -> Answer:
           return done with [i] = sum
         }
     declines: it is in a nest
-        given (n: i64, m: i64, xss: [n][m]i32)
-        let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
-          let xs: [m]i32 = xss[i]
-          #[sequential_outer] let ys: [m]i32 = map(m, (xs),
-            \(x: i32) -> (i32) {mul_i32(x, x)})
-          return returns ys
-        }
+        like before of run_map_in_threads, with
+        let ys: [m]i32 => #[sequential_outer] let ys: [m]i32
     """
     nest, statement, pattern = judgement
     exp = statement.exp_of(Screma)

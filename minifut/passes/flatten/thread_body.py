@@ -14,7 +14,7 @@ from minifut.ir.accumulators import UpdateAcc
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.passes.flatten.context import Judgement, NestContext, returns
-from minifut.passes.flatten.inner_fold import SEQUENTIAL
+from minifut.passes.flatten.inner_soac import SEQUENTIAL
 from minifut.passes.flatten.judgement import SLIDES, Answer, leave
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
@@ -47,8 +47,7 @@ def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
         return None
     if "sequential" in statement.attributes:
         return SEQUENTIAL
-    index = context.fresh_index("i")
-    whole, point = nest.over(index, exp.width, exp.arrays, exp.function)
+    whole, point = nest.over(context.fresh_index("i"), exp)
     whole = whole.then(point.statements)
     body = returns(whole.statements, point.result)
     context.emit(

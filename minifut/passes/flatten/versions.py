@@ -27,7 +27,7 @@ from minifut.ir.node import immutable
 from minifut.ir.soacs import Screma
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_map_over_let
-from minifut.passes.flatten.inner_fold import SEQUENTIAL
+from minifut.passes.flatten.inner_soac import SEQUENTIAL
 from minifut.passes.flatten.intra_group import run_map_in_groups
 from minifut.passes.flatten.judgement import PPOPP, Answer
 from minifut.passes.flatten.map_nest import flatten_perfect_nest, split_perfect

@@ -207,8 +207,7 @@ class _Decisions:
         return True
 
     def collect(self, name: Name, needed: dict[Name, Stm]) -> bool:
-        """Note what a name needs from inside the loop, if that is the same each time
-        round."""
+        """Note what a name needs from the loop, if that is the same each time."""
         if name not in self.inside or name in needed:
             return True
         statement = self.definitions.get(name)

@@ -48,8 +48,7 @@ def with_functions(program: Program, functions: tuple[Function, ...]) -> Program
 
 
 def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
-    """The program without dead code, removed from those functions and from the
-    constants."""
+    """The program without dead code in those functions and in the constants."""
     needed: set[Name] = set()
     functions = []
     for function in program.functions:

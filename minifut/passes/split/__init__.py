@@ -1,5 +1,4 @@
-"""Index-set splitting: maps and reductions whose bodies select by position become
-pieces.
+"""Index-set splitting: maps and reductions that select by position become pieces.
 
     map (\\i -> if i == 0 || i == n - 1 then a[i] else a[i - 1] + a[i + 1]) (iota n)
 
@@ -13,8 +12,7 @@ The CPU schedule gives each side of the branch a loop, or tests it once for each
 of a reduction (`kernel_passes.split_loop`); for the threads of a GPU it is one branch
 in place of several.
 
-Where points are parallel inside, a branch in a thread would hide that: such maps stay
-whole.
+Where points are parallel inside, a branch would hide that: such maps stay whole.
 
 Source: Griebl, Feautrier, Lengauer, Index set splitting (2000); Halide's partitioning
 of loops into prologue, steady state and epilogue.

@@ -20,16 +20,18 @@ from minifut.ir.core import Body, Stm
 from minifut.ir.kernels import REGISTER, THREAD, Level, SegMap
 from minifut.passes.simplify.driver import simplify_body
 from minifut.passes.tiling.copy_tile import copy_tile
-from minifut.passes.tiling.distribute_nest import distribute_nest, hoist_from_nest
+from minifut.passes.tiling.distribute_nest import (
+    distribute_nest,
+    hoist_from_nest,
+    interchange_nest_with_loop,
+)
 from minifut.passes.tiling.interchange_dimensions import interchange_dimensions
-from minifut.passes.tiling.interchange_nest_with_loop import interchange_nest_with_loop
 from minifut.passes.tiling.load_registers import load_registers
 from minifut.passes.tiling.merge_dimensions import merge_dimensions
 from minifut.passes.tiling.recognise import recognise_tiling
 from minifut.passes.tiling.split_reduction import split_reduction
-from minifut.passes.tiling.strip_mine_grid import strip_mine_grid
+from minifut.passes.tiling.strip_mine_grid import strip_mine_grid, strip_mine_threads
 from minifut.passes.tiling.strip_mine_loop import sequentialise_redomap, strip_mine_loop
-from minifut.passes.tiling.strip_mine_threads import strip_mine_threads
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Outcome, Rule
 from minifut.rewrite.strategy import (

@@ -5,16 +5,25 @@ r"""Distribute a nest over what is in it, up to a loop and after it.
     ss = segmap thread (x < t) { a = e  s = loop ...  returns s }      array expansion
     segmap thread (x < t) { s = ss[x]  a = e  returns s + a }
 
-First what is the same for all points moves out of the nest.
+First what is the same for all points moves out of the nest. Then it is interchanged
+with the loop that is all it does, which carries arrays:
+
+    segmap thread (x < t) { loop (s = e) for b < n { f(s, x, b) } }
+  →
+    ss = segmap thread (x < t) { e }                              array expansion
+    loop (ss) for b < n { segmap thread (x < t) { s = ss[x]  f(s, x, b) } }
+
+The points of a nest do not depend on each other, so their loops may run in step.
 """
 
 from __future__ import annotations
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Loop, ScalarOp, SizeExp, Stm
+from minifut.ir.core import Body, Index, Loop, Param, ScalarOp, SizeExp, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, Level, Returns, SegMap
 from minifut.ir.node import replace
 from minifut.ir.traverse import free_names
+from minifut.ir.types import array_of
 from minifut.names import Name
 from minifut.passes.simplify.dead_code import has_effects
 from minifut.passes.tiling.marks import BLOCKS, PAPER, REDUCTION
@@ -167,3 +176,119 @@ def _cut(
     second = fresh_nest(build, replace(nest, body=body))
     build.append(replace(statement, exp=second))
     return tuple(build.statements)
+
+
+@rule(label="Step 4", paper=PAPER)
+def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Outcome:
+    r"""Move a nest into the loop that it consists of.
+
+    before:
+        given (n: i64, xs: [n]f32)
+        let ys: [4]f32 = segmap thread (x < 4) -> (f32) {
+          let a: i64 = size(x * 2)
+          let c: f32 = convert_i64_f32(a)
+          #[blocks] let s: f32 = loop (u: f32 = 0f32) for b: i64 < n do {
+            let e: f32 = xs[b]
+            let f: f32 = mul_f32(e, c)
+            return add_f32(u, f)
+          }
+          return returns s
+        }
+    after:
+        let zeros: [4]f32 = segmap thread (x_1 < 4) -> (f32) {
+          let a_1: i64 = size(x_1 * 2)
+          let c_1: f32 = convert_i64_f32(a_1)
+          return returns 0f32
+        }
+        #[blocks] let ys: [4]f32 = loop (us: [4]f32 = zeros) for b: i64 < n do {
+          let vs: [4]f32 = segmap thread (x < 4) -> (f32) {
+            let u: f32 = us[x]
+            let a: i64 = size(x * 2)
+            let c: f32 = convert_i64_f32(a)
+            let e: f32 = xs[b]
+            let f: f32 = mul_f32(e, c)
+            let v: f32 = add_f32(u, f)
+            return returns v
+          }
+          return vs
+        }
+    declines: the loop does not run equally often at all points
+        like before, with
+        b: i64 < n => b: i64 < a
+    """
+    nest = statement.exp
+    if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):
+        return None
+    if not nest.body.statements or not is_target(nest.body.statements[-1], nest.level):
+        return None
+    *above, last = nest.body.statements
+    loop = last.exp_of(Loop)
+    results = [r.value for r in nest.body.result if isinstance(r, Returns)]
+    inner = {p.name for p in last.pattern}
+    if len(set(results)) != len(results) or not set(results) <= inner:
+        return Declined("the nest does more than the loop")
+    local = {*nest.space.indices, *[p.name for s in above for p in s.pattern]}
+    if not local.isdisjoint(free_names(loop.form)):
+        return Declined("the loop does not run equally often at all points")
+    if dependences_of(above, free_names(loop.body)).carried:
+        return Declined("something expensive would be recomputed at each step")
+    return _interchanged(statement, nest, above, last, context)
+
+
+def _interchanged(
+    statement: Stm, nest: SegMap, above: list[Stm], last: Stm, context: StatementContext
+) -> tuple[Stm, ...]:
+    build = Builder(context.names, context.scope, statement.location)
+    loop = last.exp_of(Loop)
+    initial = _initial_arrays(build, nest, above, loop)
+    carried = tuple(expanded(build, nest, loop.parameters))
+    indices = nest.space.indices
+    again = dependences_of(above, free_names(loop.body)).again
+    start = reads([p.name for p in carried], loop.parameters, indices)
+    statements = (*start, *again, *loop.body.statements)
+    inside = build.nested()
+    made = expanded(build, nest, loop.parameters)
+    inside.bind(
+        tuple(made), nest_over(build, nest, indices, statements, loop.body.result)
+    )
+    body = Body(tuple(inside.statements), tuple(p.name for p in made))
+    bound = {
+        r.value: p
+        for r, p in zip(nest.body.result, statement.pattern, strict=True)
+        if isinstance(r, Returns)
+    }
+    pattern = tuple(
+        bound.get(p.name) or expanded(build, nest, (p,))[0] for p in last.pattern
+    )
+    exp = Loop(carried, initial, loop.form, body)
+    build.append(Stm(pattern, exp, last.attributes, statement.location))
+    return tuple(build.statements)
+
+
+def _initial_arrays(
+    build: Builder, nest: SegMap, above: list[Stm], loop: Loop
+) -> tuple[Name, ...]:
+    """What the loop starts with at all points. Checks before it run here, once."""
+    indices = nest.space.indices
+    rows: dict[object, Name] = {
+        s.pattern[0].name: s.exp.array
+        for s in above
+        if isinstance(s.exp, Index) and s.exp.slice == indices
+    }
+    local = {p.name for s in above for p in s.pattern}
+    pairs = list(zip(loop.parameters, loop.initial, strict=True))
+    there = {
+        p.name: rows[atom]
+        for p, atom in pairs
+        if atom in rows
+        and rows[atom] not in local
+        and build.scope[rows[atom]] == array_of(p.type, nest.space.sizes)
+    }
+    wanted = [(p, atom) for p, atom in pairs if p.name not in there]
+    if wanted or any(has_effects(s.exp) for s in above):
+        parameters: list[Param] = [parameter for parameter, _ in wanted]
+        arrays = expanded(build, nest, parameters)
+        first = nest_over(build, nest, indices, above, tuple(a for _, a in wanted))
+        build.bind(tuple(arrays), fresh_nest(build, first))
+        there |= {p.name: a.name for p, a in zip(parameters, arrays, strict=True)}
+    return tuple(there[p.name] for p in loop.parameters)

@@ -47,15 +47,12 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
         => returns s }
         => let y: [n][m][m]f32 = rearrange((2, 0, 1), t)
     declines: the outermost dimension is a batch of products
-        given (n: i64, m: i64, q: i64, a: [n][m][q]f32, b: [m][q]f32)
-        #[nest(main.map_map_map_redomap)] let y: [n][m][m]f32 =
-          segmap grid (i < n, j < m, k < m) -> (f32) {
-            let as: [q]f32 = a[i, j]
-            let bs: [q]f32 = b[k]
-            let s: f32 = redomap(q, (as, bs), reduce(add_f32, (0f32)),
-              mul_f32)
-            return returns s
-          }
+        like before, with
+        a: [m][q]f32, b: [m][q]f32, x: [n][q]f32 => a: [n][m][q]f32, b: [m][q]f32
+        let xs: [q]f32 = x[i] let as: [q]f32 = a[j] => let as: [q]f32 = a[i, j]
+        (as, bs, xs) => (as, bs)
+        \(e: f32, f: f32, g: f32) -> (f32) { let h: f32 = mul_f32(e, f)
+        return mul_f32(g, h) } => mul_f32
     """
     kernel, mark = statement.exp, mark_of(statement, NEST)
     if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:

@@ -1,5 +1,4 @@
-"""Where the threads of a group read an array: per dimension an index range, or one
-place.
+"""Where the threads of a group read an array: per dimension a range, or one place.
 
     a[min(g * t * r + x * r + j, n - 1), b * d + l]      x < t, j < r, l < d
       dimension 0: from g * t * r, t * r long, of an index range that ends at n
@@ -112,8 +111,7 @@ class Places:
 
 
 def _common_factor(own: Size) -> int:
-    """The greatest common factor of the coefficients, with their sign if they all have
-    the same."""
+    """The greatest common factor of the coefficients, with their common sign."""
     numbers = [coefficient for _, coefficient in own.terms]
     factor = gcd(*numbers) or 1
     return -factor if numbers and all(number < 0 for number in numbers) else factor

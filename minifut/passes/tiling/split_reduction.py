@@ -69,11 +69,9 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
           return returns r
         }
     declines: there are several reductions, or a check beside it
-        given (n: i64, m: i64, a: [n][m]f32)
-        #[tile(main.map_redomap, 0)] let c: [n]f32 = segmap grid (i < n) -> (f32) {
-          let row: [m]f32 = a[i]
-          return returns 0f32
-        }
+        like before, with
+        let s: f32 = redomap(m, (row, x), reduce(add_f32, (0f32)), mul_f32) =>
+        sqrt_f32(s) => sqrt_f32(0f32)
     """
     kernel, mark = statement.exp, mark_of(statement, TILE)
     if not isinstance(kernel, kernels.SegMap) or kernel.level != GRID or mark is None:

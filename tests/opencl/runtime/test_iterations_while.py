@@ -1,4 +1,4 @@
-"""Loops that go on as long as the device says are left to it (iterations_while.py)."""
+"""Loops that go on as long as the device says are left to it (iterations.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 import minifut
 from minifut.opencl import runtime as rt
-from minifut.opencl.runtime import batch, iterations_while
+from minifut.opencl.runtime import batch, iterations
 from minifut.opencl.runtime.batch import Batch
 from minifut.opencl.runtime.first_launches import FirstLaunches
 from minifut.opencl.runtime.iterations import Repeated
@@ -265,7 +265,7 @@ def test_an_interrupt_at_any_line_leaves_nothing_behind(
     repeated: list[Repeated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, xs = compiled(), floats(500)
-    monkeypatch.setattr(iterations_while, "LARGE", 1 << 40)  # others keep memory
+    monkeypatch.setattr(iterations, "LARGE", 1 << 40)  # others keep memory
     for _ in range(3):
         expected = program.capped(40, -1.0, xs)
     assert repeated
@@ -283,7 +283,7 @@ def test_loops_that_end_early_are_guessed_to_go_on(
     repeated: list[Repeated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program, xs = compiled(), floats()
-    monkeypatch.setattr(iterations_while, "LARGE", 1 << 40)  # others keep memory
+    monkeypatch.setattr(iterations, "LARGE", 1 << 40)  # others keep memory
     for _ in range(3):
         program.three(100, xs, xs)
     launches: list[int] = []
@@ -328,7 +328,7 @@ def test_what_grows_is_not_guessed(repeated: list[Repeated]) -> None:
 def test_batches_may_be_of_any_length(
     few: int, repeated: list[Repeated], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(iterations_while, "FEW", few)
+    monkeypatch.setattr(iterations, "FEW", few)
     run: Callable[..., Any] = compiled().three
     xs = floats()
     for most in (40, 41, 42, 43, 44, 45, 46, 47, 200):

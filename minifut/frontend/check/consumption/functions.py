@@ -117,8 +117,7 @@ def check_returned(
     tree: AliasTree,
     location: Location,
 ) -> None:
-    """A component declared `*` aliases neither an observed parameter nor another
-    component."""
+    """A component declared `*` aliases no observed parameter and no other component."""
     if declared is None:
         return
     observed = {

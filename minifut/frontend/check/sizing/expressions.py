@@ -22,11 +22,10 @@ from minifut.frontend.check.mismatches import (
     size_mismatch,
 )
 from minifut.frontend.check.size_terms import arithmetic, has_binding
-from minifut.frontend.check.sizing.joins import join
 from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.state import Sizing, is_constant
 from minifut.frontend.check.sizing.type_expressions import size_type
-from minifut.frontend.check.sizing.unify import unify
+from minifut.frontend.check.sizing.unify import join, unify
 from minifut.frontend.check.sizing.unknowns import Usage
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.types import Type

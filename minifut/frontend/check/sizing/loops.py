@@ -17,11 +17,10 @@ from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import error, quote
 from minifut.frontend.check.mismatches import LOOP_BODY, LOOP_START
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
-from minifut.frontend.check.sizing.joins import may_be_equal
 from minifut.frontend.check.sizing.pairwise import match_sizes
 from minifut.frontend.check.sizing.patterns import bind_names, size_pattern
 from minifut.frontend.check.sizing.state import Sizing
-from minifut.frontend.check.sizing.unify import same_size
+from minifut.frontend.check.sizing.unify import may_be_equal, same_size
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.sizes import free_in_size
 from minifut.frontend.syntax.traverse import binders

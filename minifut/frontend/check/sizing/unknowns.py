@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import TYPE_CHECKING
 
+from minifut.errors import Location
+from minifut.frontend import syntax
+from minifut.frontend.types import Size
 from minifut.ir.node import immutable, mutable
-
-if TYPE_CHECKING:
-    from minifut.errors import Location
-    from minifut.frontend import syntax
-    from minifut.frontend.types import Size
 
 
 @immutable

@@ -182,11 +182,9 @@ def jvp_hist(statement: Stm, sweep: Tangents) -> Rewrite:
     r"""A histogram of values and tangents.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], 1.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (1.0f64), mul_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        0.0f64 => 1.0f64
+        hypot_f64 => mul_f64
     after:
         let replicated: [4]f64 = replicate([4], 1.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)

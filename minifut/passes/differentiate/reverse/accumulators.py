@@ -59,8 +59,7 @@ def check_operators(build: Builder, statement: Stm, items: Sequence[AccInput]) -
 
 @rule(paper="SC 2022, section 5.4")
 def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
-    r"""The gradient of the sum of all updates' values, each times the adjoint of its
-    place.
+    r"""The gradient of the sum of all updates' values, each times its place's adjoint.
 
     before:
         like before of jvp_with_acc

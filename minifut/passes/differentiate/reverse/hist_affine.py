@@ -41,15 +41,12 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""An operator that is affine in each argument: products of derivatives.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), \(xs_1: f64, xs_2: f64) -> (f64) {
-            let add: f64 = add_f64(xs_1, xs_2)
-            let mul: f64 = mul_f64(xs_1, xs_2)
-            return add_f64(add, mul)
-          }),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        hypot_f64 => \(xs_1: f64, xs_2: f64) -> (f64) {
+        => let add: f64 = add_f64(xs_1, xs_2)
+        => let mul: f64 = mul_f64(xs_1, xs_2)
+        => return add_f64(add, mul)
+        => }
     after:
         like before, then
         let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {

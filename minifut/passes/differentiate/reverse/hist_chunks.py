@@ -25,7 +25,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, as_size, ceil_div, maximum, produc
 from minifut.ir.soacs import Hist, HistOp
 from minifut.ir.types import shape_of
 from minifut.names import Name
-from minifut.passes.differentiate.reverse.hist import hist_of
+from minifut.passes.differentiate.reverse.folds import hist_of
 from minifut.passes.differentiate.reverse.operators import identity
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Rewrite

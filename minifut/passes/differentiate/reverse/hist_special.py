@@ -1,7 +1,6 @@
 """Adjoints of histograms of sums, minima, maxima and products.
 
-As for reductions of these operators, in each bin; the destination counts as one more
-value.
+As for reductions of these operators, in each bin; the destination is one more.
 """
 
 from __future__ import annotations
@@ -16,7 +15,9 @@ from minifut.ir.types import ScalarType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.extremes_and_products import (
+from minifut.passes.differentiate.reverse.folds import hist_of
+from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
+from minifut.passes.differentiate.reverse.reduce import (
     LAST,
     extreme_operator,
     factor,
@@ -24,8 +25,6 @@ from minifut.passes.differentiate.reverse.extremes_and_products import (
     product_of_others,
     product_operator,
 )
-from minifut.passes.differentiate.reverse.hist import hist_of
-from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
 from minifut.passes.differentiate.reverse.scatter import gather, where_inside
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -34,15 +33,11 @@ from minifut.rewrite.rule import rule
 
 @rule(paper="SC 2022, section 5.1")
 def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
-    r"""Sums: each value gets the adjoint of its bin, the destination that of the
-    result.
+    r"""Sums: each value gets its bin's adjoint, the destination that of the result.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], 0.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (0.0f64), add_f64),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        hypot_f64 => add_f64
     after:
         like before, then
         let gathered: [n]f64 = map(n, (is), \(x_2: i64) -> (f64) {
@@ -80,12 +75,9 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     r"""Minima or maxima: the index of each is found, too.
 
     before:
-        given (n: i64, is: [n]i64, xs: [n]f64)
-        let replicated: [4]f64 = replicate([4], -9.0f64)
-        let histogram: [4]f64 = hist(n, (is, xs),
-          bins([4], (replicated), (-9.0f64), \(a: f64, b: f64) -> (f64) {max_f64(a,
-              b)}),
-          \(x: i64, x_1: f64) -> (i64, f64) {x, x_1})
+        like before of vjp_hist_chunks, with
+        0.0f64 => -9.0f64
+        hypot_f64 => \(a: f64, b: f64) -> (f64) {max_f64(a, b)}
     after:
         let replicated: [4]f64 = replicate([4], -9.0f64)
         let replicated_1: [4]i64 = replicate([4], -1i64)

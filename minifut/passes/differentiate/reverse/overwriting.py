@@ -96,8 +96,7 @@ class _Chain:
 
 @immutable
 class _Link:
-    """One statement of them, which changes the array `start`, with others before and
-    after it."""
+    """A statement of them, which changes `start`, with others before and after it."""
 
     start: Atom
     statements: tuple[Stm, ...]
