@@ -43,8 +43,14 @@ def split_loops_inside(k: KernelEditor) -> None:
         points = kc.Block((*loads, *made))
         return (kc.Branch(loop.start < loop.bound, points),)
 
+    def of_block(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        if not loop.points:
+            return (loops_inside(loop, of_block),)
+        made = None if has_loops(loop.body) else _in_blocks(loop, context)
+        return (loops_inside(loop, change),) if made is None else made
+
     def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        return (loops_inside(loop, change),) if loop.points else None
+        return (loops_inside(loop, change if loop.points else of_block),)
 
     k.change_loops(within)
 

@@ -13,6 +13,7 @@ quotient or the bit are those of a block. Other bits of the index, as i & t or
 blocks become so short. The period is known when the kernel runs: if it is short, or
 bits are those of no power of two, the loop stays as it was.
 
+Points of a block, whose positions are the block's and theirs, are counted by positions.
 Points that read what is combined with bits are vectors of their own (`pairs`).
 """
 
@@ -30,6 +31,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.pairs import (
@@ -110,6 +112,42 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
                 ys[i] = x;
             }
         }
+    before:
+        given (const float *xs, float *ys, long n, long w, long block)
+        for (long l = 0; l < n; l++) {
+            long i = block + l;
+            long row = div_i64(i, w);
+            long column = mod_i64(i, w);
+            float x = xs[row + column];
+            ys[l] = x;
+        }
+    after:
+        if (((w >= shortest_period) && (w <= 281474976710656L)) && (block >= 0L)) {
+            long at = block;
+            long row = block / w;
+            while (at < (block + n)) {
+                long base = row * w;
+                long end = min((long)(base + w), (long)(block + n));
+                for (long rest = at - base; rest < (end - base); rest++) {
+                    long i = base + rest;
+                    long l = i - block;
+                    long row_1 = row;
+                    long column = rest;
+                    float x = xs[row_1 + column];
+                    ys[l] = x;
+                }
+                at = end;
+                row = row + 1L;
+            }
+        } else {
+            for (long i = block; i < (block + n); i++) {
+                long l = i - block;
+                long row_1 = div_i64(i, w);
+                long column = mod_i64(i, w);
+                float x = xs[row_1 + column];
+                ys[l] = x;
+            }
+        }
     declines: no index repeats with a period
         like before, with
         div_i64 => sub_i64
@@ -117,8 +155,11 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """
     if not loop.counts_by_ones:
         return None
-    if loop.expensive or calls_functions(loop.body):
+    positions = _over_positions(loop)
+    calls = calls_functions(loop.body)
+    if loop.expensive or (calls and positions is loop):
         return Declined("lanes find quotients of neighbouring indices by steps")
+    loop = positions
     body = _PeriodicBody(loop)
     if body.period is None:
         return Declined("no index repeats with a period")
@@ -127,6 +168,21 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     with context.k.nested() as made:
         _emit_blocks(context.k, loop, body, body.period)
     return tuple(made)
+
+
+def _over_positions(loop: kc.For) -> kc.For:
+    """The loop over the positions of a block, if it is one over the points in it."""
+    match loop.body.statements:
+        case (
+            kc.Declare(
+                kc.Variable() as at, kc.Binary("+", kc.Variable() as base, point)
+            ),
+            *rest,
+        ) if point == loop.variable and {at.name, base.name}.isdisjoint(assigned(rest)):
+            body = kc.Block((kc.Declare(loop.variable, at - base), *rest))
+            ends = {"start": base + loop.start, "bound": base + loop.bound}
+            return replace(loop, variable=at, body=body, **ends)
+    return loop
 
 
 class _PeriodicBody(PositionIndices):
@@ -294,4 +350,4 @@ def _emit_rows(
             k.assign(at, end)
             k.assign(row, row + 1)
     with k.otherwise():
-        k.emit(replace(loop, points=False))
+        k.emit(replace(loop, points=calls_functions(loop.body)))
