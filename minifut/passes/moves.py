@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from minifut.analysis.in_place import may_overwrite
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
@@ -152,7 +152,7 @@ def readable_moves(
 
 def _is_nest(exp: core.Exp, cheap: bool = False) -> bool:
     """Whether it is a nest of maps of scalar code, without checks; `cheap`: of few
-    statements that are no functions."""
+    statements that are no divisions or functions."""
     if isinstance(exp, core.Replicate):
         return True
     if not isinstance(exp, Screma) or not exp.is_map:
@@ -165,15 +165,25 @@ def _is_nest(exp: core.Exp, cheap: bool = False) -> bool:
         return False
     if cheap and len(own) >= MOST:
         return False
+    if cheap and any(map(_divides, own)):
+        return False
     return all(_is_nest(s.exp, cheap) for s in nested) and all(
         _finds_place(s) or (not cheap and is_scalar_code([s])) for s in own
     )
 
 
+def _divides(statement: Stm) -> bool:
+    exp = statement.exp
+    if not isinstance(exp, core.ScalarOp) or isinstance(exp.operands[-1], Constant):
+        return False
+    return operator_cost(exp.operator) is OperatorCost.DIVISION
+
+
 def _is_read_flat(nest: Stm, rest: Body) -> bool:
     """Whether SOACs take all results of a nest, flattened, and nothing else needs them:
-    one SOAC, or several if the nest is cheap. A scan alone does not: it goes by vectors
-    over elements that lie side by side."""
+    one map, or any if the nest is cheap. Other work is done in parallel, which large
+    histograms are not. A scan alone does not: it goes by vectors over elements that lie
+    side by side."""
     found = [_flat_readers(bound.name, rest, False) for bound in nest.pattern]
     readers = [reader for each in found for reader in each or ()]
     if None in found or not readers:
@@ -181,8 +191,13 @@ def _is_read_flat(nest: Stm, rest: Body) -> bool:
     scatters = any(isinstance(s.exp, Scatter) for s in readers)
     if not scatters and any(isinstance(s.exp, Screma) and s.exp.scans for s in readers):
         return False
-    single = all(reader is readers[0] for reader in readers)
-    return single or _is_nest(nest.exp, cheap=True)
+    if len({id(reader) for reader in readers}) == 1 and _is_map(readers[0].exp):
+        return True
+    return _is_nest(nest.exp, cheap=True)
+
+
+def _is_map(exp: core.Exp) -> bool:
+    return isinstance(exp, Screma) and exp.is_map
 
 
 def _flat_readers(array: Name, rest: Body, flat: bool) -> list[Stm] | None:

@@ -84,7 +84,7 @@ FLAT = {
   let d = flatten (tabulate_2d n (m - 1) (\\i j -> (i + j, a[i, j] - a[i, j + 1])))
   in [map (\\(i, x) -> f32.i64 i * x) (filter (\\(_, x) -> x < 0) d)]""",
     "scattered": """
-  let (p, x) = unzip (flatten (tabulate_2d n m (\\i j -> (j * n + (i + k) % n, a[i, j]))))
+  let (p, x) = unzip (flatten (tabulate_2d n m (\\i j -> (j * n + i, a[i, j] * f32.i64 k))))
   in [scatter (replicate (n * m) 0) p x]""",
     "three dimensions": """
   let (b, v) = unzip (flatten_3d (tabulate_3d n m n (\\i j l -> ((i + j) % 3, a[i, j] + f32.i64 l))))
@@ -103,6 +103,9 @@ STORED = {
     "a scan": """
   let x = flatten (tabulate_2d n m (\\i j -> a[i, j] + f32.i64 (i % 3)))
   in [scan f32.max 0 x]""",
+    "functions for bins": """
+  let b = flatten (tabulate_2d n m (\\i j -> i64.f32 (f32.sqrt (a[i, 0] * f32.i64 j))))
+  in [reduce_by_index (replicate (m + 4) 0) (+) 0 b (map (const 1) b)]""",
     "needed elsewhere": """
   let x = tabulate_2d n m (\\i j -> a[i, j] * f32.i64 (j - i))
   in x ++ [reduce_by_index (replicate m 0) f32.max 0 (map (\\x -> i64.f32 x) (flatten x)) (flatten x)]""",

@@ -6,7 +6,8 @@
 
 Those that are worth it: with loops inside, around which the device's compiler does not
 vectorise, with calls of math functions (`vectorise.calls` says why), with small
-matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
+matrices, as it leaves strides above 4 to scalar code, or with many rows of one array;
+but not those that go through rows by data (`moved_rows`).
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
 one is not. Inside of points that are done one by one, also of those that are folded,
@@ -37,6 +38,7 @@ from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.maps import vectorise_map
+from minifut.kernel_passes.vectorise.moved_rows import moves_rows
 from minifut.kernel_passes.vectorise.positions_of_extremes import (
     find_extreme_then_place,
 )
@@ -69,6 +71,8 @@ def vectorise_points(k: KernelEditor) -> None:
 
 def _is_profitable(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
+    if moves_rows(loop):
+        return False
     if loop.expensive or not fills_vectors:
         return fills_vectors
     folds = any(
