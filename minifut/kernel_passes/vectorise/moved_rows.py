@@ -11,6 +11,8 @@ compiler makes, are loads and stores. Lanes of several points would gather and s
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -36,7 +38,7 @@ def moves_rows(points: kc.For) -> bool:
     return None not in found and any(found)
 
 
-def _rows_by_data(loop: kc.For | kc.While, loaded: frozenset[Name]) -> bool | None:
+def _rows_by_data(loop: kc.For | kc.While, loaded: Collection[object]) -> bool | None:
     """Whether loaded data select a row that the loop reads; None if it does more than
     to go through rows."""
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
@@ -46,11 +48,13 @@ def _rows_by_data(loop: kc.For | kc.While, loaded: frozenset[Name]) -> bool | No
     known: dict[Name, Affine] = {loop.variable.name: (loop.start, 1)}
     varying = {loop.variable.name}
     for node in nodes_of(kc.Declare, loop.body):
-        if node.init is not None and varies(node.init, frozenset(varying)):
-            index = affine(node.init, known, frozenset(varying))
-            varying.add(node.variable.name)
-            if index is not None:
-                known[node.variable.name] = index
+        match node:
+            case kc.Declare(kc.Variable(name), init) if init is not None:
+                index = affine(init, known, frozenset(varying))
+                if varies(init, varying):
+                    varying.add(name)
+                if index is not None:
+                    known[name] = index
     by_data = False
     for access in nodes_of(kc.Load | kc.Store, loop.body):
         index = affine(access.index, known, frozenset(varying))
