@@ -114,11 +114,13 @@ def launch_nest(
     fresh: bool = False,
     phases: ChunkCode | None = None,
     alike: bool = False,
+    in_columns: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
     only where a check fails. `expensive`: points are expensive; `alike`: equally so;
     `parallel`: they are independent (no memory of the thread, no failures, no write
-    conflicts); `fresh`: what is written is not read.
+    conflicts); `fresh`: what is written is not read; `in_columns`: each writes a column
+    of what it makes, so that two cores must not have parts of one cache line.
     """
     length = shape[-1].as_constant if len(shape) > 1 else None
     in_rows = (phases is None and parallel) or isinstance(phases, Phases | Clamped)
@@ -147,6 +149,10 @@ def launch_nest(
             least = Size.constant(SMALLEST_CHUNK)
             share = ceil_div(total_size, cores * CHUNKS_PER_CORE * BLOCK) * BLOCK
         share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
+        if in_columns:
+            filling = minimum(ONE, total_size // Size.constant(WIDTHS[0]))
+            together = ONE + filling * (WIDTHS[0] - 1)
+            share = ceil_div(share, together) * together
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)
     threads = ceil_div(total_size, chunk)
