@@ -39,7 +39,7 @@ def laid_out(body: str, schedule: str) -> Program:
     return made
 
 
-@pytest.mark.parametrize("name", PROGRAMS.keys() - {"read again"})
+@pytest.mark.parametrize("name", ["means", "means and last ones", "two"])
 def test_many_columns_are_written_in_place(name: str) -> None:
     branches = list(nodes_of(If, laid_out(PROGRAMS[name], "cpu")))
     written = [m.permutation for b in branches for m in nodes_of(Manifest, b.then)]
