@@ -30,8 +30,7 @@ from minifut.kernel_passes.check_ranges import check_ranges_first, test_range
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
-from minifut.kernel_passes.split_loop import split_by_branches
-from minifut.kernel_passes.split_rotations import split_rotation
+from minifut.kernel_passes.split_rotations import split_by_positions
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
@@ -354,10 +353,7 @@ def split_points(
     def split(inner: kc.For) -> tuple[kc.Statement, ...] | None:
         if not inner.points and inner is not loop:
             return None
-        pieces = rewritten(split_rotation, inner, context)
-        if pieces is None:
-            return split_by_branches(inner, context)
-        return change_loops(pieces, lambda piece: split_by_branches(piece, context))
+        return split_by_positions(inner, context)
 
     blocks = None if whole else rewritten(strip_mine_by_period, loop, context)
     return split(loop) if blocks is None else change_loops(blocks, split)
