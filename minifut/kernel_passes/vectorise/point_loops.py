@@ -38,7 +38,7 @@ from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.maps import vectorise_map
-from minifut.kernel_passes.vectorise.moved_rows import moves_rows
+from minifut.kernel_passes.vectorise.moved_rows import moves_rows, sums_rows
 from minifut.kernel_passes.vectorise.positions_of_extremes import (
     find_extreme_then_place,
 )
@@ -63,7 +63,8 @@ def vectorise_points(k: KernelEditor) -> None:
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
     checked = any(kc.Fail in classes_in(f.body) for f in found if not f.points)
-    if reordered or checked or any(map(_is_profitable, loops)):
+    profitable = (_is_profitable(loop) for loop in loops if not moves_rows(loop))
+    if reordered or checked or any(profitable):
         k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
         k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
@@ -71,8 +72,6 @@ def vectorise_points(k: KernelEditor) -> None:
 
 def _is_profitable(loop: kc.For) -> bool:
     fills_vectors = loop.rounds is None or loop.rounds >= WIDTHS[-1]
-    if moves_rows(loop):
-        return False
     if loop.expensive or not fills_vectors:
         return fills_vectors
     folds = any(
@@ -175,7 +174,10 @@ def _vectorised(
         if inside or around >= FOLD_OF_POINTS:
             found = _fold_in_vectors(k, loop, reordered)
         return (loops_inside(loop, deeper),) if found is None else found
-    if not _is_profitable(loop):
+    moves = moves_rows(loop)
+    if moves and sums_rows(loop):
+        return (loop,)
+    if moves or not _is_profitable(loop):
         return (loops_inside(loop, further),)
     limits, comments = lane_limits(loop.body.statements, loop.variable.name)
     context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)
