@@ -148,7 +148,7 @@ def launch_nest(
             least = Size.constant(SMALLEST_CHUNK)
             share = ceil_div(total_size, cores * CHUNKS_PER_CORE * BLOCK) * BLOCK
         share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
-        if in_columns:
+        if in_columns and expensive:
             filling = minimum(ONE, total_size // Size.constant(WIDTHS[0]))
             together = ONE + filling * (WIDTHS[0] - 1)
             share = ceil_div(share, together) * together
