@@ -299,8 +299,7 @@ def _without_borders(loop: Loop) -> Loop:
     """The loop without code for points at borders: what tests of positions decide has
     the interior as its first branch (`passes.split`)."""
     names = frozenset(bound_names(loop))
-    same = {loop.form.index} if isinstance(loop.form, core.ForLoop) else set()
-    return replace(loop, body=_interior(loop.body, frozenset(), same, names))
+    return replace(loop, body=_interior(loop.body, frozenset(), frozenset(), names))
 
 
 def _interior(

@@ -49,10 +49,12 @@ def sums_rows(points: kc.For) -> bool:
 
 def _rows_by_data(loop: kc.For | kc.While, loaded: Collection[object]) -> bool | None:
     """Whether loaded data select a row that the loop reads; None if it does more than
-    to go through rows."""
+    to go through rows, or data say how far."""
     if not isinstance(loop, kc.For) or not loop.counts_by_ones:
         return None
     if has_loops(loop.body) or contains(loop.body, kc.Branch | kc.Fail):
+        return None
+    if varies(loop.start, loaded) or varies(loop.bound, loaded):
         return None
     known: dict[Name, Affine] = {loop.variable.name: (loop.start, 1)}
     varying = {loop.variable.name}
@@ -67,10 +69,9 @@ def _rows_by_data(loop: kc.For | kc.While, loaded: Collection[object]) -> bool |
     by_data = False
     for access in nodes_of(kc.Load | kc.Store, loop.body):
         index = affine(access.index, known, frozenset(varying))
-        if index is None or number_of(index[1]) not in (0, 1):
-            return None
+        step = None if index is None else number_of(index[1])
         stored = isinstance(access, kc.Store)
-        if stored and number_of(index[1]) == 0:
+        if index is None or step not in (0, 1) or (stored and step == 0):
             return None
-        by_data |= not stored and varies(index[0], loaded)
+        by_data |= step == 1 and not stored and varies(index[0], loaded)
     return by_data
