@@ -306,9 +306,10 @@ def _interior(
     """A body with these positions and tests of them; of the names bound `inside`
     of the loop, others depend on data that it changes. What is the `same` for all
     points divides them into ranges (`kernel_passes.split_loop`): that of the heavier
-    branch counts, and checks cost nothing."""
+    branch counts, and checks and rotated positions cost nothing."""
     known, same = set(positions), set(same)
     divided: set[Name] = known | same
+    sums = set[core.Atom]()
     statements: list[core.Stm] = []
 
     def within(names: Set[Name], used: Iterable[Any]) -> bool:
@@ -317,12 +318,25 @@ def _interior(
             for atom in used
         )
 
+    def is_sum(exp: core.Exp) -> bool:
+        """Whether it is a position and a number that is the same for all points."""
+        if not isinstance(exp, core.ScalarOp) or exp.operator.name not in (
+            "add",
+            "sub",
+        ):
+            return False
+        a, b = exp.operands
+        turned = exp.operator.name == "add" and b in known and within(same, (a,))
+        return turned or (a in known and within(same, (b,)))
+
     for statement in body.statements:
         exp, bound = statement.exp, {p.name for p in statement.pattern}
         used = free_names(exp)
         if isinstance(exp, core.ScalarOp | core.SizeExp):
             for names in (known, same, divided):
                 names |= bound if within(names, used) else set()
+            if is_sum(exp):
+                sums |= bound
         match exp:
             case core.Index() if within(same, used):
                 same |= bound
@@ -338,6 +352,10 @@ def _interior(
                 continue
             case core.Assert(condition) if condition in divided:
                 continue
+            case core.ScalarOp(operator, (number, by)) if (
+                operator.name == "mod" and number in sums and within(same, (by,))
+            ):
+                statement = replace(statement, exp=core.Copy(number))
             case Screma(_, arrays, _, _, function) as soac:
                 pairs = zip(function.parameters, arrays, strict=False)
                 more = {p.name for p, array in pairs if array not in inside}

@@ -9,7 +9,7 @@
 
 The steps are those for the points of kernels (`lowering.segmap.cpu`): loads that are
 the same for all points come first, then one test for all checks on positions, then
-blocks of a period, then the branches.
+blocks of a period, then rotated indices and the branches.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minifut.kernel_passes.editor import (
     loops_inside,
 )
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
-from minifut.kernel_passes.split_loop import split_by_branches
+from minifut.kernel_passes.split_rotations import split_by_positions
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
 
@@ -43,8 +43,14 @@ def split_loops_inside(k: KernelEditor) -> None:
         points = kc.Block((*loads, *made))
         return (kc.Branch(loop.start < loop.bound, points),)
 
+    def of_block(loop: kc.For) -> tuple[kc.Statement, ...] | None:
+        if not loop.points:
+            return (loops_inside(loop, of_block),)
+        made = None if has_loops(loop.body) else _in_blocks(loop, context)
+        return (loops_inside(loop, change),) if made is None else made
+
     def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        return (loops_inside(loop, change),) if loop.points else None
+        return (loops_inside(loop, change if loop.points else of_block),)
 
     k.change_loops(within)
 
@@ -60,8 +66,8 @@ def _in_blocks(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] |
 
 
 def _split(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
-    """The loop without checks and branches on the position."""
+    """The loop without checks, rotations and branches on the position."""
     checked = rewritten(check_ranges_first, loop, context)
     if checked is None:
-        return split_by_branches(loop, context)
-    return change_loops(checked, lambda one: split_by_branches(one, context))
+        return split_by_positions(loop, context)
+    return change_loops(checked, lambda one: split_by_positions(one, context))

@@ -23,7 +23,8 @@ from minifut.ir.node import replace
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, used_names
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, KernelOutcome
+from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
+from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.position_ranges import (
     FAR,
     PositionIndices,
@@ -31,7 +32,19 @@ from minifut.kernel_passes.position_ranges import (
     long_literal,
     used,
 )
+from minifut.kernel_passes.split_loop import split_by_branches
 from minifut.rewrite.rule import Declined, rule
+
+
+def split_by_positions(
+    loop: kc.For, context: CodeContext
+) -> tuple[kc.Statement, ...] | None:
+    """The loop without rotated indices and branches on the position; None if there are
+    none."""
+    pieces = rewritten(split_rotation, loop, context)
+    if pieces is None:
+        return split_by_branches(loop, context)
+    return change_loops(pieces, lambda piece: split_by_branches(piece, context))
 
 
 @rule(kc.For, paper="Griebl, Feautrier, Lengauer, Index set splitting (2000)")

@@ -14,6 +14,7 @@ blocks become so short. The period is known when the kernel runs: blocks too sho
 vectors are done point by point, which is faster than divisions; if bits are short, or
 those of no power of two, the loop stays as it was.
 
+Points of a block, whose positions are the block's and theirs, are counted by positions.
 Points that read what is combined with bits are vectors of their own (`pairs`).
 """
 
@@ -31,6 +32,7 @@ from minifut.ir.search import nodes_of
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.pairs import (
@@ -127,6 +129,60 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
                 ys[i] = x;
             }
         }
+    before:
+        given (const float *xs, float *ys, long n, long w, long block)
+        for (long l = 0; l < n; l++) {
+            long i = block + l;
+            long row = div_i64(i, w);
+            long column = mod_i64(i, w);
+            float x = xs[row + column];
+            ys[l] = x;
+        }
+    after:
+        if (((w >= shortest_period) && (w <= 281474976710656L)) && (block >= 0L)) {
+            long at = block;
+            long row = block / w;
+            while (at < (block + n)) {
+                long base = row * w;
+                long end = min((long)(base + w), (long)(block + n));
+                for (long rest = at - base; rest < (end - base); rest++) {
+                    long i = base + rest;
+                    long l = i - block;
+                    long row_1 = row;
+                    long column = rest;
+                    float x = xs[row_1 + column];
+                    ys[l] = x;
+                }
+                at = end;
+                row = row + 1L;
+            }
+        } else if (((w >= 1L) && (w <= 281474976710656L)) && (block >= 0L)) {
+            long at_1 = block;
+            long row_2 = block / w;
+            while (at_1 < (block + n)) {
+                long base_1 = row_2 * w;
+                long end_1 = min((long)(base_1 + w), (long)(block + n));
+                SCALAR
+                for (long rest_1 = at_1 - base_1; rest_1 < (end_1 - base_1); rest_1++) {
+                    long i = base_1 + rest_1;
+                    long l = i - block;
+                    long row_1 = row_2;
+                    long column = rest_1;
+                    float x = xs[row_1 + column];
+                    ys[l] = x;
+                }
+                at_1 = end_1;
+                row_2 = row_2 + 1L;
+            }
+        } else {
+            for (long i = block; i < (block + n); i++) {
+                long l = i - block;
+                long row_1 = div_i64(i, w);
+                long column = mod_i64(i, w);
+                float x = xs[row_1 + column];
+                ys[l] = x;
+            }
+        }
     declines: no index repeats with a period
         like before, with
         div_i64 => sub_i64
@@ -134,8 +190,11 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """
     if not loop.counts_by_ones:
         return None
-    if loop.expensive or calls_functions(loop.body):
+    positions = _over_positions(loop)
+    calls = calls_functions(loop.body)
+    if loop.expensive or (calls and positions is loop):
         return Declined("lanes find quotients of neighbouring indices by steps")
+    loop = positions
     body = _PeriodicBody(loop)
     if body.period is None:
         return Declined("no index repeats with a period")
@@ -144,6 +203,21 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     with context.k.nested() as made:
         _emit_blocks(context.k, loop, body, body.period)
     return tuple(made)
+
+
+def _over_positions(loop: kc.For) -> kc.For:
+    """The loop over the positions of a block, if it is one over the points in it."""
+    match loop.body.statements:
+        case (
+            kc.Declare(
+                kc.Variable() as at, kc.Binary("+", kc.Variable() as base, point)
+            ),
+            *rest,
+        ) if point == loop.variable and {at.name, base.name}.isdisjoint(assigned(rest)):
+            body = kc.Block((kc.Declare(loop.variable, at - base), *rest))
+            ends = {"start": base + loop.start, "bound": base + loop.bound}
+            return replace(loop, variable=at, body=body, **ends)
+    return loop
 
 
 class _PeriodicBody(PositionIndices):
@@ -312,12 +386,12 @@ def _emit_rows(
 
     with k.branch(kc.all_of([length >= shortest, *fits])):
         blocks(loop)
-    loop = replace(loop, points=False)
+    rest = replace(loop, points=calls_functions(loop.body))
     with k.otherwise():
-        if bits:
-            k.emit(loop)
+        if bits or rest.points:
+            k.emit(rest)
             return
         with k.branch(kc.all_of([length >= 1, *fits])):
-            blocks(replace(loop, parallel=False, scalar=True))
+            blocks(replace(rest, parallel=False, scalar=True))
         with k.otherwise():
-            k.emit(loop)
+            k.emit(rest)

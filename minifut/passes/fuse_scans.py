@@ -16,8 +16,9 @@ If the map writes by index and some scans add integers, only these become part o
 may be a partition of its points, which is written without branches. What others scan is
 stored by vectors.
 
-Conditions: one dimension; scalar code without loops, and without checks but those of
-flags by which a map scatters, which are computed once; scanned arrays are read at the
+Conditions: one dimension; scalar code without loops, and without checks but those of a
+map that does not scatter, and those of flags by which a map scatters, which are
+computed once; scanned arrays are read at the
 point, at the one before and at their end only, by no other scan; by others than
 the map only behind it, and if it does not write by index; nothing in between may update
 an array.
@@ -267,8 +268,9 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         members = kept if any(isinstance(s.exp, SegScan) for s in kept) else members
     if not any(isinstance(s.exp, SegScan) for s in members):
         return None
-    if not is_scalar_code(exp.body.statements):
-        return Declined("the map has loops, checks or arrays")
+    checked = not writes_by_index(exp)
+    if not is_scalar_code(exp.body.statements, checked=checked):
+        return Declined("the map has loops or arrays, or scatters and has checks")
     folds = [s.exp for s in members if isinstance(s.exp, ScanOrReduction)]
     cheap = all(has_cheap_elements(fold.body.statements) for fold in folds)
     if not writes_by_index(exp) and not cheap:

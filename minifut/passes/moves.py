@@ -5,24 +5,32 @@ r"""Moves: maps that only give elements of other arrays in other places.
 That is a nest of cheap scalar code, whose innermost level loads nothing but the element
 that it gives. An array of which only elements are read needs not be made: `element`
 emits what gives one. `passes.read_through` replaces the reads.
+
+Any nest of scalar code is like one for a single SOAC that takes its flattened results:
+
+    hist .. (flatten (map (\i -> map (\j -> f i j) (iota m)) (iota n)))
+
+There each element is computed once, as it is in the nest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from minifut.analysis.in_place import may_overwrite
 from minifut.ir import core
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Lambda, Param, Stm
+from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
-from minifut.ir.soacs import Hist, Scatter, Screma
+from minifut.ir.sizes import Size, product
+from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import free_names, rename, used_names, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
+from minifut.passes.flatten.cheap import is_scalar_code
 
 MOST = 16
 """statements that find the place of an element"""
@@ -30,37 +38,76 @@ FEW = 32
 """points of a SOAC around a reader that does not count as one"""
 NOTHING = Lambda((), Body((), ()), ())
 
+NestDimension: TypeAlias = int | tuple[int, ...]
+"""from -1, the innermost, outwards; or several that a view flattens to one"""
+
 
 @immutable
 class Move:
     """Result `position` of a move, at the indices `places` of some dimensions, with the
-    others in the order of `free`. Dimensions count from -1, the innermost, outwards."""
+    others in the order of `free`."""
 
-    exp: Screma
+    made: Stm
     position: int
-    free: tuple[int, ...]
-    places: tuple[tuple[int, Atom], ...] = ()
+    free: tuple[NestDimension, ...]
+    places: tuple[tuple[NestDimension, Atom], ...] = ()
 
     def at(self, places: Sequence[Any]) -> Move:
         found = tuple(zip(self.free, places, strict=False))
         free = self.free[len(places) :]
-        return Move(self.exp, self.position, free, (*self.places, *found))
+        return replace(self, free=free, places=(*self.places, *found))
 
     def rearranged(self, permutation: tuple[int, ...]) -> Move:
-        free = _permuted(self.free, permutation)
-        return Move(self.exp, self.position, free, self.places)
+        return replace(self, free=_permuted(self.free, permutation))
 
-    def element(self, build: Builder) -> Name:
+    def flattened(self, rank: int) -> Move:
+        """With its outer dimensions as one, so that it has so many."""
+        return replace(self, free=_flattened(self.free, rank))
+
+    def element(self, build: Builder) -> Atom:
         """The element, or the row of inner dimensions, that it is."""
-        places = [place for _, place in sorted(self.places, key=lambda known: known[0])]
-        return element(build, self.exp, self.position, places)
+        shape = shape_of(self.made.pattern[self.position].type)
+        known: dict[int, Atom] = {}
+        for dimension, place in self.places:
+            if isinstance(dimension, int):
+                known[dimension] = place
+                continue
+            first, *others = dimension
+            for each in reversed(others):
+                size = build.size_atom(shape[each])
+                known[each] = build.op("rem", place, size)
+                place = build.op("quot", place, size)
+            known[first] = place
+        places = [place for _, place in sorted(known.items())]
+        exp = self.made.exp
+        if isinstance(exp, core.Replicate):
+            return _repeated(build, exp, places)
+        assert isinstance(exp, Screma)
+        return element(build, exp, self.position, places)
 
 
-def _permuted(free: tuple[int, ...], permutation: tuple[int, ...]) -> tuple[int, ...]:
+def _permuted(
+    free: tuple[NestDimension, ...], permutation: tuple[int, ...]
+) -> tuple[NestDimension, ...]:
     return (*(free[p] for p in permutation), *free[len(permutation) :])
 
 
-def element(build: Builder, exp: Screma, position: int, places: Sequence[Atom]) -> Name:
+def _flattened(free: tuple[NestDimension, ...], rank: int) -> tuple[NestDimension, ...]:
+    count = len(free) - rank + 1
+    joined: tuple[int, ...] = ()
+    for dimension in free[:count]:
+        joined += (dimension,) if isinstance(dimension, int) else dimension
+    return (joined if len(joined) > 1 else joined[0], *free[count:])
+
+
+def _repeated(build: Builder, exp: core.Replicate, places: Sequence[Atom]) -> Atom:
+    inner = places[len(exp.shape) :]
+    if not inner or not isinstance(exp.value, Name):
+        return exp.value
+    return build.index(exp.value, *inner)
+
+
+def element(build: Builder, exp: Screma, position: int, places: Sequence[Atom]) -> Atom:
     """A result of a nest of maps at these places: what its functions give there."""
     place, *rest = places
     function = exp.function
@@ -68,21 +115,28 @@ def element(build: Builder, exp: Screma, position: int, places: Sequence[Atom]) 
     known: dict[Name, Atom] = {p.name: build.index(a, place) for p, a in pairs}
     body = rename(function.body, build.names, known)
     result = body.result[position]
-    assert isinstance(result, Name)
+    if not isinstance(result, Name):
+        return result
     for statement in body.statements:
         if rest and isinstance(statement.exp, Screma):
             made = [bound.name for bound in statement.pattern]
-            return element(build, statement.exp, made.index(result), rest)
-        build.append(statement)
+            if result in made:
+                return element(build, statement.exp, made.index(result), rest)
+        else:
+            build.append(statement)
     return build.index(result, *rest) if rest else result
 
 
 def readable_moves(
     statement: Stm, rest: Body, iotas: Callable[[], set[Name]]
 ) -> dict[Name, Move]:
-    """The results of a move of which the rest of the body reads elements only."""
+    """The results of a move of which the rest of the body reads elements only; all of
+    another nest if one SOAC reads each element once."""
     exp = statement.exp
-    if not isinstance(exp, Screma) or statement.attributes or not is_move(exp, iotas):
+    if statement.attributes or not isinstance(exp, Screma | core.Replicate):
+        return {}
+    moving = isinstance(exp, Screma) and is_move(exp, iotas)
+    if not moving and not (_is_nest(exp) and _is_read_flat(statement, rest)):
         return {}
     moves = {}
     for position, bound in enumerate(statement.pattern):
@@ -90,8 +144,88 @@ def readable_moves(
         free = tuple(range(-rank, 0))
         stays = _stays_readable(statement, bound, rest)
         if stays and reads_elements(bound, rest, rank, free):
-            moves[bound.name] = Move(exp, position, free)
+            moves[bound.name] = Move(statement, position, free)
+        elif not moving:
+            return {}
     return moves
+
+
+def _is_nest(exp: core.Exp, cheap: bool = False) -> bool:
+    """Whether it is a nest of maps of scalar code, without checks; `cheap`: of few
+    statements that are no divisions or functions."""
+    if isinstance(exp, core.Replicate):
+        return True
+    if not isinstance(exp, Screma) or not exp.is_map:
+        return False
+    own, nested = list[Stm](), list[Stm]()
+    for s in exp.function.body.statements:
+        inner = isinstance(s.exp, Screma | core.Replicate)
+        (nested if inner else own).append(s)
+    if sum(isinstance(s.exp, Screma) for s in nested) > 1:
+        return False
+    if cheap and len(own) >= MOST:
+        return False
+    if cheap and any(map(_divides, own)):
+        return False
+    return all(_is_nest(s.exp, cheap) for s in nested) and all(
+        _finds_place(s) or (not cheap and is_scalar_code([s])) for s in own
+    )
+
+
+def _divides(statement: Stm) -> bool:
+    exp = statement.exp
+    if not isinstance(exp, core.ScalarOp) or isinstance(exp.operands[-1], Constant):
+        return False
+    return operator_cost(exp.operator) is OperatorCost.DIVISION
+
+
+def _is_read_flat(nest: Stm, rest: Body) -> bool:
+    """Whether SOACs take all results of a nest, flattened, and nothing else needs them:
+    one map, or any if the nest is cheap. Other work is done in parallel, which large
+    histograms are not. A scan alone does not: it goes by vectors over elements that lie
+    side by side."""
+    found = [_flat_readers(bound.name, rest, False) for bound in nest.pattern]
+    readers = [reader for each in found for reader in each or ()]
+    if None in found or not readers:
+        return False
+    scatters = any(isinstance(s.exp, Scatter) for s in readers)
+    if not scatters and any(isinstance(s.exp, Screma) and s.exp.scans for s in readers):
+        return False
+    if len({id(reader) for reader in readers}) == 1 and _is_map(readers[0].exp):
+        return True
+    return _is_nest(nest.exp, cheap=True)
+
+
+def _is_map(exp: core.Exp) -> bool:
+    return isinstance(exp, Screma) and exp.is_map
+
+
+def _flat_readers(array: Name, rest: Body, flat: bool) -> list[Stm] | None:
+    """The SOACs that take an array, once it is flattened, element by element; None if
+    anything else needs it."""
+    if array in rest.result:
+        return None
+    readers = list[Stm]()
+    for statement in rest.statements:
+        exp = statement.exp
+        if array not in free_names(statement):
+            continue
+        if isinstance(exp, core.Rearrange | core.Reshape):
+            flattened = flat or isinstance(exp, core.Reshape)
+            found = _flat_readers(statement.pattern[0].name, rest, flattened)
+            if found is None:
+                return None
+            readers += found
+        elif flat and isinstance(exp, SOAC_EXPRESSIONS) and _takes(exp, array):
+            readers.append(statement)
+        else:
+            return None
+    return readers
+
+
+def _takes(exp: Screma | Scatter | Hist, array: Name) -> bool:
+    """Whether a SOAC needs an array for its elements in order alone."""
+    return array not in free_names(replace(exp, arrays=()))
 
 
 def is_move(exp: Screma, iotas: Callable[[], set[Name]]) -> bool:
@@ -128,7 +262,11 @@ def _finds_place(statement: Stm) -> bool:
 
 def _stays_readable(move: Stm, bound: Param, rest: Body) -> bool:
     """Whether nothing overwrites what the move reads while its result is needed."""
-    uses = [n for n, s in enumerate(rest.statements) if bound.name in free_names(s)]
+    read, uses = {bound.name}, list[int]()
+    for at, statement in enumerate(rest.statements):
+        if not read.isdisjoint(free_names(statement)):
+            uses.append(at)
+            read |= {p.name for p in statement.pattern if _is_view(statement)}
     sources = free_names(move.exp)
     return not any(
         isinstance(node, Stm) and not sources.isdisjoint(may_overwrite(node))
@@ -137,8 +275,21 @@ def _stays_readable(move: Stm, bound: Param, rest: Body) -> bool:
     )
 
 
+def is_flattened(before: tuple[Size, ...], after: tuple[Size, ...]) -> bool:
+    """Whether a view makes one of the outer dimensions, and leaves the others."""
+    count = len(before) - len(after) + 1
+    if not after or count < 1:
+        return False
+    return before[count:] == after[1:] and product(before[:count]) == after[0]
+
+
+def _is_view(statement: Stm) -> bool:
+    views = (core.Index, core.Rearrange, core.Reshape)
+    return isinstance(statement.exp, views)
+
+
 def reads_elements(
-    array: Param, body: Body, levels: int, free: tuple[int, ...]
+    array: Param, body: Body, levels: int, free: tuple[NestDimension, ...]
 ) -> bool:
     """Whether the body only reads elements of the array, each reader in at most so many
     SOACs and loops of the body. `free` are the dimensions of the move that the array
@@ -154,7 +305,11 @@ def reads_elements(
 
 
 def _reads_elements(
-    array: Param, statement: Stm, rest: Body, levels: int, free: tuple[int, ...]
+    array: Param,
+    statement: Stm,
+    rest: Body,
+    levels: int,
+    free: tuple[NestDimension, ...],
 ) -> bool:
     """The same of a statement; the rest of the body may read rows that it takes."""
     exp = statement.exp
@@ -170,6 +325,12 @@ def _reads_elements(
         case core.Rearrange(permutation, _):
             (view,) = statement.pattern
             return reads_elements(view, rest, levels, _permuted(free, permutation))
+        case core.Reshape(shape, _):
+            (view,) = statement.pattern
+            if not is_flattened(shape_of(array.type), shape):
+                return False
+            left = levels - len(free) + len(shape)
+            return reads_elements(view, rest, left, _flattened(free, len(shape)))
         case core.If(_, then, otherwise):
             return all(
                 reads_elements(array, b, levels, free) for b in (then, otherwise)

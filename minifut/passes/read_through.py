@@ -11,6 +11,11 @@ its elements in order; here the consumer requires elements at other places, or a
 several. Without the array nothing is written and read again, and index-set splitting
 sees what the consumer reads.
 
+Of a flattened view, element p is that at p / m, p % m. Blocks of points have both
+without divisions (`kernel_passes.strip_mine`). So SOACs read nests of any scalar code
+(`moves`), of whose flattened results fusion makes no flat map: where inputs vary along
+one dimension only, or there are several results.
+
 Conditions: nothing but reads uses the array, no reader is in more loops and SOACs
 than the array has dimensions (else an index would be found again and again for the
 same element), and nothing before the last of them overwrites what the move reads.
@@ -18,11 +23,23 @@ same element), and nothing before the last of them overwrites what the move read
 
 from __future__ import annotations
 
+from dataclasses import field
 from functools import cache
 from typing import Any
 
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Body, Copy, Index, Iota, Program, Rearrange, Stm
+from minifut.ir.core import (
+    Atom,
+    Body,
+    Copy,
+    Index,
+    Iota,
+    Program,
+    Rearrange,
+    Replicate,
+    Reshape,
+    Stm,
+)
 from minifut.ir.node import immutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.search import contains, nodes_of
@@ -30,9 +47,11 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import free_names, map_children
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
+from minifut.passes.fold_by_rows import nest_fold
 from minifut.passes.moves import Move, readable_moves
 from minifut.passes.remove_checks.driver import remove_checks
 from minifut.passes.simplify.driver import simplify
+from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
 
@@ -56,14 +75,14 @@ def read_through(
 
 
 def _read_moves(program: Program, names: NameSource, trace: Trace | None) -> Program:
-    if not contains(program, Screma):
+    if not contains(program, Screma | Replicate):
         return program
     scope = cache(lambda: scope_of(program))
     iotas = cache(lambda: _iotas(program))
     derivation = None if trace is None else Derivation(trace, declined=False)
 
     def inside(node: Any) -> Any:
-        if isinstance(node, Stm) and not contains(node, Screma):
+        if isinstance(node, Stm) and not contains(node, Screma | Replicate):
             return node
         node = map_children(node, inside)
         return without_moves(node) if type(node) is Body else node
@@ -100,6 +119,8 @@ class MoveContext:
     moves: dict[Name, Move]
     derivation: Derivation | None = None
     emitted: tuple[Stm, ...] = ()
+    flattened: dict[Name, Stm] = field(default_factory=dict)
+    """the views of moves with fewer dimensions"""
 
     def builder(self, statement: Stm) -> Builder:
         """A builder whose statements carry the location of this one."""
@@ -127,6 +148,29 @@ def read_element_of_move(statement: Stm, context: MoveContext) -> Outcome:
         let j: i64 = is[i]
         let k: i64 = sub_i64(last, j)
         let x: f32 = xs[k]
+        let y: f32 = x
+    before:
+        given (xss: [3][4]f32)
+        let is: [4]i64 = iota i64 (4, 0i64, 1i64)
+        let js: [3]i64 = iota i64 (3, 0i64, 1i64)
+        let yss: [4][3]f32 = map(4, (is), \(i: i64) -> ([3]f32) {
+          let ys: [3]f32 = map(3, (js), \(j: i64) -> (f32) {
+            let x: f32 = xss[j, i]
+            return x
+          })
+          return ys
+        })
+        let flat: [12]f32 = reshape([12], yss)
+        let y: f32 = flat[7i64]
+        return y
+    after:
+        let is: [4]i64 = iota i64 (4, 0i64, 1i64)
+        let js: [3]i64 = iota i64 (3, 0i64, 1i64)
+        let column: i64 = rem_i64(7i64, 3i64)
+        let row: i64 = quot_i64(7i64, 3i64)
+        let i: i64 = is[row]
+        let j: i64 = js[column]
+        let x: f32 = xss[j, i]
         let y: f32 = x
     declines: the array is no move
         given (n: i64, xs: [n]f32, i: i64)
@@ -172,14 +216,15 @@ def take_positions(statement: Stm, context: MoveContext) -> Outcome:
     if context.moves.keys().isdisjoint(exp.arrays):
         return NO_MOVE
     build = context.builder(statement)
-    arrays, parameters, reads = [], [], []
+    positions = build.iota(exp.width)
+    (position,) = build.parameters((I64,), "i")
+    arrays, parameters, reads = [positions], [position], []
     for parameter, array in zip(exp.function.parameters, exp.arrays, strict=True):
         if array in context.moves:
-            (position,) = build.parameters((I64,), "i")
             reads.append(Stm((parameter,), Index(array, (position.name,))))
-            array, parameter = build.iota(exp.width), position
-        arrays.append(array)
-        parameters.append(parameter)
+        else:
+            arrays.append(array)
+            parameters.append(parameter)
     body = replace(
         exp.function.body, statements=(*reads, *exp.function.body.statements)
     )
@@ -209,6 +254,12 @@ class _Reads:
             move = self.context.moves[exp.array].rearranged(exp.permutation)
             self.context.moves[statement.pattern[0].name] = move
             return ()
+        if isinstance(exp, Reshape):
+            (bound,) = statement.pattern
+            flat = self.context.moves[exp.array].flattened(len(exp.shape))
+            self.context.moves[bound.name] = flat
+            self.context.flattened[bound.name] = statement
+            return ()
         if isinstance(exp, Index):
             (bound,) = statement.pattern
             if isinstance(bound.type, ArrayType) and bound.name not in result:
@@ -218,6 +269,9 @@ class _Reads:
                 return ()
             read: tuple[Stm, ...] = read_element_of_move(statement, self.context)
             return read
+        nested = self.nested(statement)
+        if nested is not None:
+            return tuple(s for each in nested for s in self.statement(each, result))
         before: list[Stm] = []
         if isinstance(exp, SOAC_EXPRESSIONS):
             outcome = take_positions(statement, self.context)
@@ -225,6 +279,19 @@ class _Reads:
                 *before, statement = outcome
         inside = map_children(statement.exp, self.node)
         return (*before, replace(statement, exp=inside))
+
+    def nested(self, statement: Stm) -> tuple[Stm, ...] | None:
+        """The fold of flattened moves as one of rows, whose elements are neighbours."""
+        views = self.context.flattened
+        if not isinstance(statement.exp, Screma):
+            return None
+        taken = [views[a] for a in statement.exp.arrays if a in views]
+        if not taken:
+            return None
+        apart = {view.exp_of(Reshape).array for view in taken}
+        scope, names = self.context.scope, self.context.names
+        outcome = nest_fold(statement, StatementContext(names, scope, views), apart)
+        return outcome if isinstance(outcome, tuple) else None
 
     def node(self, node: Any) -> Any:
         return (

@@ -39,6 +39,12 @@ CASES = {
       let c: bool = lt_i64(x, v)
       let y: i64 = if c then {{x}} else {SQUARE}
       return y }})""": ("8 * n", "1"),
+    # a rotated position, without a division
+    """let b: [n]i64 = map(n, (xs), \\(x: i64) -> (i64) {
+      let j: i64 = add_i64(x, k)
+      let r: i64 = mod_i64(j, n)
+      let y: i64 = a[r]
+      return y })""": ("8 * n", "1"),
     # folds that branch, in lanes
     """let b: [n]i64 = map(n, (a), \\(y: i64) -> (i64) {
       let s: i64 = redomap(n, (xs), reduce(\\(x: i64, y: i64) -> (i64) {

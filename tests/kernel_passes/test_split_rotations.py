@@ -85,3 +85,33 @@ def test_a_distance_that_the_loop_changes() -> None:
         strict=True,
     ):
         np.testing.assert_array_equal(one, other)
+
+
+LOOPS = {
+    "vectors": "loop x for i < k do map2 (\\a b -> a * 3 + b) x (rotate (i * i) x)",
+    "rows": """flatten (loop y = unflatten (x :> [(n / 4) * 4]i32) for i < k do
+        map2 (map2 (\\a b -> i32.max a (b - 1))) y (rotate i (map (rotate (-i)) y)))""",
+    "a distance that is computed": """loop x for i < k do
+        let d = i64.i32 (x[0] % 7) in map2 (+) x (rotate (d - i) x)""",
+}
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("name", LOOPS)
+def test_rotations_in_loops_of_one_thread(name: str) -> None:
+    text = f"entry main [n] (x: [n]i32) (k: i64): []i32 = {LOOPS[name]}"
+    oracle = minifut.compile(text, backend="interpreter")
+    program = minifut.compile(text, schedule="cpu")
+    for limit in (0, 1 << 62):
+        for key in [key for key in program.tuning if key.endswith(".host")]:
+            program.tuning[key] = limit
+        for n in (4, 20, 76):
+            x = np.arange(n, dtype=np.int32) * 7 % 5
+            np.testing.assert_array_equal(program.main(x, 9), oracle.main(x, 9))
+
+
+def test_rotations_in_loops_of_one_thread_are_split() -> None:
+    text = f"def main [n] (x: [n]i32) (k: i64) = {LOOPS['vectors']}"
+    core = stages.to_core(stages.check(Source("r.fut", text)))
+    kernels = stages.to_host_module(stages.to_kernels(core), "cpu", "r")
+    assert kernels.count("long again") >= 2

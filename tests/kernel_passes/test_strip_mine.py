@@ -56,6 +56,18 @@ PROGRAMS = {
         tabulate n (\\i -> let (q, r) = (i / w, i % w)
                           in if r < v then ys[q * w + r] * j else ys[q] - ys[r] + i))
         (iota 3))""",
+    "bins of blocks": """
+        let p = tabulate n (\\i -> (i / w, i % w, xs[i] + i % w * 2 - i / w))
+        let f a b = (i64.min a.0 b.0, a.1 + b.1)
+        let q = reduce_by_index (replicate 50 (n, 0)) f (n, 0)
+                                (map (.2) p) (map (\\(i, j, _) -> (i, j)) p)
+        in map (\\(i, j) -> i * 1000 + j) q""",
+    "kept of blocks": """
+        map (\\(i, j) -> i * 1000 + j)
+          (filter (\\(i, j) -> (i ^ j) & 1 == v & 1) (tabulate n (\\i -> (i / w, i % w))))""",
+    "bins by functions": """
+        let b = tabulate n (\\i -> i64.f64 (f64.sqrt (f64.i64 (i % w * (i / w)))))
+        in hist (+) 0 40 b (map (const 1) b)""",
     "many": "tabulate (n * 70) (\\i -> i % w * v + i / w)",
 }
 PERIODS = [(32, 64), (64, 33), (33, 128), (40, 32), (31, 8), (1, 0), (4096, 40)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut.errors import ProgramError
 from minifut.ir.core import Program
 from minifut.ir.interpret import run
 from minifut.ir.kernels import SegMap, SegRed, SegScan
@@ -55,6 +56,10 @@ def main [n] (xs: [n]i64) (ys: *[n]i64) =
     "the sum itself": """
 def main [n] (xs: [n]i64) =
   scatter (copy xs) (scan (+) 0 (map (& 3) xs)) (map (\\_ -> i64.minimum xs) xs)""",
+    "lookups by what is scanned": """
+def main [n] (xs: [n]i64) =
+  let starts = map2 (\\x i -> if x % 3 == 0 then i else 0) xs (iota n)
+  in map (\\i -> xs[i] + 1) (scan i64.max 0 starts)""",
     "means up to each": """
 def main [n] (xs: [n]i64) =
   map2 (\\s i -> s / (i + 1)) (scan (+) 0 xs) (iota n)""",
@@ -218,3 +223,24 @@ def test_the_device_agrees(name: str) -> None:
         found = results_of(program.main(*given))
         for one, other in zip(found, expected, strict=True):
             np.testing.assert_array_equal(np.asarray(one), other, err_msg=f"{name} {n}")
+
+
+LOOKUPS = """
+entry main [n] [m] (values: [m]i32) (marks: [n]i64): [n]i32 =
+  map (\\i -> values[i]) (scan i64.max 0 marks)"""
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("schedule", ["cpu", "gpu"])
+def test_checks_of_what_is_scanned_fail(schedule: str) -> None:
+    program = minifut.compile(LOOKUPS, schedule=schedule)
+    values = np.arange(50, dtype=np.int32) * 3
+    for n in (1, 70, 1000, 300_000):
+        marks = np.arange(n) * 49 // n * (np.arange(n) % 2)
+        wanted = values[np.maximum.accumulate(marks)]
+        for at in (0, n // 3, n - 1):
+            np.testing.assert_array_equal(program.main(values, marks), wanted)
+            wrong = marks.copy()
+            wrong[at] = 50
+            with pytest.raises(ProgramError, match="50"):
+                program.main(values, wrong)

@@ -13,6 +13,7 @@ from minifut.ir.core import Index, Program
 from minifut.ir.kernels import SegMap
 from minifut.ir.soacs import Screma
 from minifut.ir.traverse import walk
+from minifut.ir.types import ArrayType
 from minifut.passes.pipelines import DEFAULT, READ_THROUGH, run_pass
 from tests.passes.test_versions import compiled
 
@@ -64,6 +65,51 @@ KEPT = {
   let b = copy a with [0] = replicate m 1
   in tabulate_2d n m (\\i j -> b[i, j] + s[0, i, j] * s[1, i, j])""",
 }
+FLAT = {
+    "values of a histogram": """
+  let (x, y) = unzip (flatten (tabulate_2d n m (\\i j -> (i, j))))
+  let b = map (\\e -> i64.f32 (e * 5)) (flatten a)
+  let f (p, q) (r, s) = (i64.min p r, q + s)
+  let (p, q) = unzip (reduce_by_index (replicate 5 (n, 0)) f (n, 0) b (zip x y))
+  in [map2 (\\p q -> f32.i64 (p + q)) p q]""",
+    "bins and values": """
+  let (b, v) = unzip (flatten (tabulate_2d n m (\\i j ->
+    (i64.f32 (a[i, 0] * 4) + j, a[i, j] + f32.i64 i))))
+  in [reduce_by_index (replicate (m + 4) 0) f32.max 0 b v]""",
+    "positions that are kept": """
+  let (i, j) = unzip (filter (\\(i, j) -> a[i, j] > 0.4)
+                             (flatten (tabulate_2d n m (\\i j -> (i, j)))))
+  in [map f32.i64 i, map f32.i64 j]""",
+    "pairs that are kept": """
+  let d = flatten (tabulate_2d n (m - 1) (\\i j -> (i + j, a[i, j] - a[i, j + 1])))
+  in [map (\\(i, x) -> f32.i64 i * x) (filter (\\(_, x) -> x < 0) d)]""",
+    "scattered": """
+  let (p, x) = unzip (flatten (tabulate_2d n m (\\i j -> (j * n + i, a[i, j] * f32.i64 k))))
+  in [scatter (replicate (n * m) 0) p x]""",
+    "three dimensions": """
+  let (b, v) = unzip (flatten_3d (tabulate_3d n m n (\\i j l -> ((i + j) % 3, a[i, j] + f32.i64 l))))
+  in [reduce_by_index (replicate 3 0) f32.max 0 b v]""",
+    "a transposed nest": """
+  let (b, v) = unzip (flatten (transpose (tabulate_2d n m (\\i j -> (i % 2, a[i, j])))))
+  in [reduce_by_index (replicate 2 0) f32.max 0 b v]""",
+    "elements for two SOACs": """
+  let (x, y) = unzip (flatten (tabulate_2d n (m - 1) (\\i j -> (a[i, j], a[i, j + 1]))))
+  let c = map2 (\\x y -> i64.bool (x < y)) x y
+  let h = hist (+) 0 2 c (map (const 1) c)
+  let s = f32.maximum (map3 (\\x y c -> if c == 1 then x * y else x) x y c)
+  in [map f32.i64 h, [s, 0]]""",
+}
+STORED = {
+    "a scan": """
+  let x = flatten (tabulate_2d n m (\\i j -> a[i, j] + f32.i64 (i % 3)))
+  in [scan f32.max 0 x]""",
+    "functions for bins": """
+  let b = flatten (tabulate_2d n m (\\i j -> i64.f32 (f32.sqrt (a[i, 0] * f32.i64 j))))
+  in [reduce_by_index (replicate (m + 4) 0) (+) 0 b (map (const 1) b)]""",
+    "needed elsewhere": """
+  let x = tabulate_2d n m (\\i j -> a[i, j] * f32.i64 (j - i))
+  in x ++ [reduce_by_index (replicate m 0) f32.max 0 (map (\\x -> i64.f32 x) (flatten x)) (flatten x)]""",
+}
 BY_UPDATES = """
 entry main [n] (a: *[n]f32) (k: i64): [n]f32 =
   let s = map (\\d -> rotate d a) [k, 1]
@@ -73,6 +119,14 @@ entry main [n] (a: *[n]f32) (k: i64): [n]f32 =
 
 def maps(program: Program) -> int:
     return sum(isinstance(node, Screma) for node in walk(program))
+
+
+def made_by_maps(program: Program) -> list[Any]:
+    """The arrays that SOACs of the only function make."""
+    (function,) = program.functions
+    made = (s for s in function.body.statements if isinstance(s.exp, Screma))
+    found = [bound for statement in made for bound in statement.pattern]
+    return [bound for bound in found if isinstance(bound.type, ArrayType)]
 
 
 def around(source: str) -> tuple[Program, Program]:
@@ -85,11 +139,20 @@ def around(source: str) -> tuple[Program, Program]:
 def test_no_array_of_moved_elements_is_left(name: str) -> None:
     before, after = around(HEAD + READ[name])
     assert maps(after) < maps(before)
-    (function,) = after.functions
-    computed = {p.name for s in function.body.statements for p in s.pattern
-                if isinstance(s.exp, Screma)}  # fmt: skip
-    reads = [node.array for node in walk(function) if isinstance(node, Index)]
-    assert reads and computed.isdisjoint(reads)
+    reads = [node.array for node in walk(after) if isinstance(node, Index)]
+    assert reads and {p.name for p in made_by_maps(after)}.isdisjoint(reads)
+
+
+@pytest.mark.parametrize("name", FLAT)
+def test_no_flattened_nest_is_left(name: str) -> None:
+    _, after = around(HEAD + FLAT[name])
+    assert all(len(bound.type.shape) == 1 for bound in made_by_maps(after))
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_other_nests_are_stored(name: str) -> None:
+    _, after = around(HEAD + STORED[name])
+    assert any(len(bound.type.shape) == 2 for bound in made_by_maps(after))
 
 
 @pytest.mark.parametrize("name", ["elements by data", "again and again in loops"])
@@ -105,13 +168,13 @@ def test_what_is_overwritten_is_read_before() -> None:
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("schedule", ["cpu", "gpu"])
-@pytest.mark.parametrize("name", READ | KEPT)
+@pytest.mark.parametrize("name", READ | KEPT | FLAT | STORED)
 def test_the_device_agrees(name: str, schedule: str) -> None:
-    source = HEAD + (READ | KEPT)[name]
+    source = HEAD + (READ | KEPT | FLAT | STORED)[name]
     oracle = minifut.compile(source, backend="interpreter")
     program = minifut.compile(source, schedule=schedule)
     random = np.random.default_rng(3)
-    for shape, k in (((5, 7), 1), ((3, 40), -2), ((1, 1), 5), ((4, 3), 0)):
+    for shape, k in (((5, 7), 1), ((3, 40), -2), ((1, 1), 5), ((90, 300), 0)):
         given: tuple[Any, ...] = (random.random(shape, dtype=np.float32), np.int64(k))
         np.testing.assert_array_equal(program.main(*given), oracle.main(*given))
 

@@ -31,7 +31,7 @@ from minifut.analysis.facts import Facts
 from minifut.ir import core
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.builder import Builder
-from minifut.ir.core import Body, Iota, Param, Stm
+from minifut.ir.core import Body, Iota, Param, Reshape, Stm
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.node import replace
@@ -188,14 +188,19 @@ def _flattened(
 
 
 def readable_moves_of(statements: list[Stm]) -> dict[Name, Move]:
-    """All moves among some statements, as if nothing but reads followed."""
+    """All moves among some statements and their flattened views, as if nothing but
+    reads followed."""
     iotas = {s.pattern[0].name for s in statements if isinstance(s.exp, Iota)}
-    return {
-        bound.name: Move(s.exp, position, tuple(range(-len(shape_of(bound.type)), 0)))
-        for s in statements
-        if isinstance(s.exp, Screma) and is_move(s.exp, lambda: iotas)
-        for position, bound in enumerate(s.pattern)
-    }
+    moves: dict[Name, Move] = {}
+    for s in statements:
+        if isinstance(s.exp, Screma) and is_move(s.exp, lambda: iotas):
+            for position, bound in enumerate(s.pattern):
+                free = tuple(range(-len(shape_of(bound.type)), 0))
+                moves[bound.name] = Move(s, position, free)
+        if isinstance(s.exp, Reshape) and s.exp.array in moves:
+            flat = moves[s.exp.array].flattened(len(s.exp.shape))
+            moves[s.pattern[0].name] = flat
+    return moves
 
 
 def _with_facts(context: StatementContext) -> FactContext:

@@ -6,7 +6,8 @@
 
 Those that are worth it: with loops inside, around which the device's compiler does not
 vectorise, with calls of math functions (`vectorise.calls` says why), with small
-matrices, as it leaves strides above 4 to scalar code, or with many rows of one array.
+matrices, as it leaves strides above 4 to scalar code, or with many rows of one array;
+but not those that go through rows by data (`moved_rows`).
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
 one is not. Inside of points that are done one by one, also of those that are folded,
@@ -37,6 +38,7 @@ from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.maps import vectorise_map
+from minifut.kernel_passes.vectorise.moved_rows import moves_rows, sums_rows
 from minifut.kernel_passes.vectorise.positions_of_extremes import (
     find_extreme_then_place,
 )
@@ -61,7 +63,8 @@ def vectorise_points(k: KernelEditor) -> None:
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
     checked = any(kc.Fail in classes_in(f.body) for f in found if not f.points)
-    if reordered or checked or any(map(_is_profitable, loops)):
+    profitable = (_is_profitable(loop) for loop in loops if not moves_rows(loop))
+    if reordered or checked or any(profitable):
         k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
         k.derivation.decline(vectorise_map, LEFT_TO_DEVICE)
@@ -171,7 +174,10 @@ def _vectorised(
         if inside or around >= FOLD_OF_POINTS:
             found = _fold_in_vectors(k, loop, reordered)
         return (loops_inside(loop, deeper),) if found is None else found
-    if not _is_profitable(loop):
+    moves = moves_rows(loop)
+    if moves and sums_rows(loop):
+        return (loop,)
+    if moves or not _is_profitable(loop):
         return (loops_inside(loop, further),)
     limits, comments = lane_limits(loop.body.statements, loop.variable.name)
     context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)

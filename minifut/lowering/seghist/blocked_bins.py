@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minifut.ir.core import Apply, Constant, Loop, ScalarOp, Stm
+from minifut.ir.core import Apply, Atom, Constant, Loop, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, Returns, SegHist, SegHistOp
 from minifut.ir.node import immutable
 from minifut.ir.search import contains, nodes_of
@@ -64,6 +64,7 @@ class BlockedBins:
         ) as lane:
             k.bind_index(self.operation.space.indices[-1], first + lane)
             found = bin_updates(k, self.operation, bins, ranges)
+            written = list[Array]()
             for point, indices, values in zip(
                 found, self.indices, self.values, strict=True
             ):
@@ -72,7 +73,8 @@ class BlockedBins:
                 for place, index in zip(indices, (start, *point.at[1:]), strict=True):
                     k.write(place, (lane,), index)
                 for kept, value in zip(values, point.values, strict=True):
-                    if isinstance(kept, Array):
+                    if isinstance(kept, Array) and kept not in written:
+                        written.append(kept)
                         k.write(kept, (lane,), value)
 
     def updates(
@@ -143,14 +145,17 @@ def compute_bins_in_blocks(
     indices: list[tuple[Array, ...]] = []
     values: list[tuple[Array | kc.Literal, ...]] = []
     given = bins_and_values(operation.operators, returned)
+    arrays: dict[Atom, Array] = {}
     for operator, (at, atoms) in zip(operation.operators, given, strict=True):
         indices.append(tuple(k.private_array(I64, size, "at") for _ in at))
         kept: list[Array | kc.Literal] = []
         for atom, type_ in zip(atoms, operator.operator.results, strict=True):
             if isinstance(atom, Constant):
                 kept.append(kc.Literal(atom.value, kc.VectorType(atom.type)))
-            else:
-                kept.append(k.private_array(element_of(type_), size, "value"))
+                continue
+            if atom not in arrays:
+                arrays[atom] = k.private_array(element_of(type_), size, "value")
+            kept.append(arrays[atom])
         values.append(tuple(kept))
     return BlockedBins(operation, tuple(indices), tuple(values))
 

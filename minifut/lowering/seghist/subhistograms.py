@@ -168,11 +168,12 @@ def _update(chunk: HistogramChunk, k: KernelBuilder, elements: Elements) -> None
 def _update_together(
     chunk: HistogramChunk, k: KernelBuilder, elements: Elements, first: kc.Expression
 ) -> None:
-    """One branch to predict instead of one for each element."""
+    """One branch to predict instead of one for each element, where all are inside or
+    none is."""
     found = _in_replicas(chunk, elements, first, TOGETHER)
-    with k.branch(_all_inside(found)):
+    with k.branch(_inside(found, "&")):
         _update_points(k, found)
-    with k.otherwise():
+    with k.otherwise(), k.branch(_inside(found, "|")):
         _update_inside(k, found)
 
 
@@ -218,7 +219,7 @@ def _update_checked_in_vectors(
     last = k.declare("last", first + IN_VECTORS)
     inside = k.declare("inside", kc.Literal(1, kc.INT))
     with k.loop("i", last, first, parallel=True) as i:
-        is_inside = _all_inside(elements(i, chunk.replicas[0]))
+        is_inside = _inside(elements(i, chunk.replicas[0]), "&")
         k.assign(inside, kc.Binary("&", inside, kc.Cast(is_inside, kc.INT), kc.INT))
     step = len(chunk.replicas)
     with k.branch(inside.equals(1)), k.loop("i", last, first, step) as i:
@@ -238,9 +239,10 @@ def _in_replicas(
     return found
 
 
-def _all_inside(found: list[BinUpdate]) -> kc.Expression:
+def _inside(found: list[BinUpdate], symbol: str) -> kc.Expression:
+    """Whether all of some elements are inside of the bounds, or any is."""
     tests = [point.inside for point in found]
-    return reduce(lambda a, b: kc.Binary("&", a, b, kc.TRUTH), tests)
+    return reduce(lambda a, b: kc.Binary(symbol, a, b, kc.TRUTH), tests)
 
 
 def _update_points(k: KernelBuilder, found: list[BinUpdate]) -> None:

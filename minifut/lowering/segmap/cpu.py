@@ -30,8 +30,7 @@ from minifut.kernel_passes.check_ranges import check_ranges_first, test_range
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
-from minifut.kernel_passes.split_loop import split_by_branches
-from minifut.kernel_passes.split_rotations import split_rotation
+from minifut.kernel_passes.split_rotations import split_by_positions
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.lowering.positions import unravel
@@ -113,11 +112,13 @@ def launch_nest(
     fresh: bool = False,
     phases: ChunkCode | None = None,
     alike: bool = False,
+    in_columns: bool = False,
 ) -> None:
     """Launch a kernel that runs `visit` at each point; or the `phases`, and `visit`
     only where a check fails. `expensive`: points are expensive; `alike`: equally so;
     `parallel`: they are independent (no memory of the thread, no failures, no write
-    conflicts); `fresh`: what is written is not read.
+    conflicts); `fresh`: what is written is not read; `in_columns`: each writes a column
+    of what it makes, so that two cores must not have parts of one cache line.
     """
     length = shape[-1].as_constant if len(shape) > 1 else None
     in_rows = (phases is None and parallel) or isinstance(phases, Phases | Clamped)
@@ -146,6 +147,10 @@ def launch_nest(
             least = Size.constant(SMALLEST_CHUNK)
             share = ceil_div(total_size, cores * CHUNKS_PER_CORE * BLOCK) * BLOCK
         share = maximum(least, minimum(share, Size.constant(LARGEST_CHUNK)))
+        if in_columns and expensive:
+            filling = minimum(ONE, total_size // Size.constant(WIDTHS[0]))
+            together = ONE + filling * (WIDTHS[0] - 1)
+            share = ceil_div(share, together) * together
         chunk = host.let_size(share, "chunk")
     k = host.kernel(base)
     threads = ceil_div(total_size, chunk)
@@ -346,10 +351,7 @@ def split_points(
     def split(inner: kc.For) -> tuple[kc.Statement, ...] | None:
         if not inner.points and inner is not loop:
             return None
-        pieces = rewritten(split_rotation, inner, context)
-        if pieces is None:
-            return split_by_branches(inner, context)
-        return change_loops(pieces, lambda piece: split_by_branches(piece, context))
+        return split_by_positions(inner, context)
 
     blocks = None if whole else rewritten(strip_mine_by_period, loop, context)
     return split(loop) if blocks is None else change_loops(blocks, split)

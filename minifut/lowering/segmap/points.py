@@ -16,7 +16,7 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.search import contains
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
@@ -84,6 +84,10 @@ def lower(
     if host.schedule == "cpu":
         options["phases"] = phases_of(host, operation, outputs)
         options["alike"] = cost_the_same(operation)
+        last = len(space.sizes) - 1
+        options["in_columns"] = any(
+            made.rank > last + 1 and made.strides[last] == ONE for made in outputs
+        )
     LAUNCH_NEST[host.schedule](
         host,
         pattern[0].name.base if pattern else "check",

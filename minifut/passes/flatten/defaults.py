@@ -33,6 +33,7 @@ cores, 2^20 to 2^24 elements; time of the outer version over that of the last on
     convolutions, of one image, too    0.003-0.05 all operands are shared, or windows
     sums of elements at loaded places  0.4-1.1    in rows of up to 64 elements
     folds of rows at loaded places     0.5-0.8    whole rows are read; 1.1 of 5,000 rows
+    folds of rows that data select     0.4-0.8    along the row, from 2^12 points on
     a loop of maps                     0.1-0.3    every round would be several launches
     folds of what functions give       1.1-10     `exp` and its like go by vectors, but
       in rows of up to 15 elements     0.1-1.0    not in the fold of a thread, unless it
@@ -87,6 +88,7 @@ WIDE_SCANS, FOLDED_SCANS = 12, 8
 """bytes that are scanned for an element, and may be folded then"""
 CPU_COLUMNS = 1 << 6
 CPU_SHARED_ROWS = 1 << 8
+CPU_SELECTED_ROWS = 1 << 12
 CPU_SHARED_CALLS = 1 << 14
 LONG_ROWS, LONG_ROWS_OF_CALLS = 8, 64
 SHORT_FOLDED, SHORT_CHOSEN, SHORT_STORED, SHORT_GATHERED = 15, 24, 32, 64
@@ -153,6 +155,8 @@ class LastVersion:
             return CPU_BUSY
         if any(shared.gathers_rows for shared in self.shared):
             return CPU_BUSY
+        if self.selects_rows:
+            return CPU_SELECTED_ROWS
         if calls or self.gathers or self.chooses:
             return CPU_LONG_ROWS
         if self.composes:
@@ -229,6 +233,8 @@ class LastVersion:
         those that threads make by loops: these fold them at 1.0-0.2 of the time."""
         if any(shared.rows or shared.products for shared in self.shared):
             return points
+        if self.selects_rows:
+            return points
         for exp in self.made:
             if isinstance(exp, SegRed):
                 *around, _ = exp.space.sizes
@@ -279,6 +285,14 @@ class LastVersion:
     def gathers(self) -> bool:
         """Whether a fold combines elements at loaded places."""
         return any(shared.gathers for shared in self.shared)
+
+    @property
+    def selects_rows(self) -> bool:
+        """Whether all folds are of rows that loaded data select, by operators of which
+        there are vectors along a row."""
+        if self.gathers or self.chooses or folds_calls(self.function):
+            return False
+        return bool(self.shared) and all(each.selects_rows for each in self.shared)
 
     @property
     def chooses(self) -> bool:

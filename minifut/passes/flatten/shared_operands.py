@@ -42,6 +42,8 @@ class Sharing:
     gathers: tuple[core.Index, ...]
     """what is read where numbers say that are loaded for each element"""
     outer: tuple[Name, ...]
+    selects_rows: bool
+    """whether a segment folds a row that loaded data select"""
 
     @property
     def gathers_rows(self) -> bool:
@@ -58,7 +60,9 @@ def sharing_of(kernel: SegRed, iotas: Set[Name]) -> Sharing:
     rows = bool(outer) and len(kernel.body.result) == operand_count(kernel.operators)
     loaded: set[Name] = set()
     gathers: list[core.Index] = []
+    selected = _SelectedRows(reduced, iotas)
     for statement, found in _with_indices(kernel):
+        selected.add(statement, found)
         exp, bound = statement.exp, statement.pattern
         scalar = not any(isinstance(p.type, ArrayType) for p in bound)
         through = not loaded.isdisjoint(free_names(exp))
@@ -84,7 +88,32 @@ def sharing_of(kernel: SegRed, iotas: Set[Name]) -> Sharing:
             loaded.update(parameter.name for parameter in bound)
         positions.add(statement, found)
     products = _is_product(kernel, iotas)
-    return Sharing(products, everything, rows, tuple(gathers), tuple(outer))
+    selects = selected.folded
+    return Sharing(products, everything, rows, tuple(gathers), tuple(outer), selects)
+
+
+class _SelectedRows:
+    """The rows of a segment that numbers select which are loaded for it, and whether
+    elements of one are `folded`."""
+
+    def __init__(self, reduced: Name, iotas: Set[Name]) -> None:
+        self._reduced, self._iotas = reduced, iotas
+        self._chosen: set[Name] = set()
+        self.folded = False
+
+    def add(self, statement: Stm, found: Set[Name]) -> None:
+        exp = statement.exp
+        bound = {parameter.name for parameter in statement.pattern}
+        chosen = not self._chosen.isdisjoint(free_names(exp))
+        if self._reduced in found:
+            along = isinstance(exp, core.Index) and exp.slice[-1] == self._reduced
+            self.folded |= chosen and along
+        elif isinstance(exp, core.Index):
+            scalar = not shape_of(statement.pattern[0].type)
+            if chosen or (scalar and exp.array not in self._iotas):
+                self._chosen |= bound
+        elif chosen:
+            self._chosen |= bound
 
 
 def _is_product(kernel: SegRed, iotas: Set[Name]) -> bool:

@@ -254,7 +254,8 @@ def _wraps(a: Form, b: Form) -> list[list[Form]]:
     if constant_of(b) is not None:
         return []
     below, above = combine(a, 1, b, 1), difference(combine(b, 2, a, -1), number(1))
-    return [[below], [a], [difference(b, a, 1)], [above]]
+    behind = [[difference(b, a, 1)], [above]]
+    return behind if list(a.values()) == [1] else [[below], [a], *behind]
 
 
 Question: TypeAlias = Callable[[Form, Form], list[list[Form]]]

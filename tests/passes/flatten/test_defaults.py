@@ -49,6 +49,11 @@ NESTS = {
     "map (\\f -> f32.sum (tabulate 5 (\\j -> #[unsafe] b[0, i64.f32 f + j]))) a[0]": (
         NEVER
     ),
+    "map (\\f -> f32.sum b[i64.f32 f]) a[0]": defaults.CPU_SELECTED_ROWS,
+    "map2 (\\f g -> f32.sum (map2 (*) b[i64.f32 f] b[i64.f32 g])) a[0] a[1]": (
+        defaults.CPU_SELECTED_ROWS
+    ),
+    "map (\\f -> f32.sum (map f32.exp b[i64.f32 f])) a[0]": defaults.CPU_LONG_ROWS,
     """map (\\is -> reduce (map2 (+)) (replicate m 0)
                       (map (\\i -> b[i64.f32 i]) is)) a""": defaults.CPU_BUSY,
     """map (\\is -> reduce (map2 (+)) (replicate m 0)
