@@ -114,16 +114,16 @@ def _in_columns(
             result.append(name)
         branches.append(branch.finish(*result))
     pattern = list(statement.pattern)
-    turned: list[tuple[Param, Param, Order]] = []
+    rearranged: list[tuple[Param, Param, Order]] = []
     for at, made in enumerate(statement.pattern):
         if made.name in orders:
             order = orders[made.name]
             shape = shape_of(made.type)
             type_ = array_of(element_of(made.type), tuple(shape[p] for p in order))
             (pattern[at],) = build.parameters((type_,), made.name.base)
-            turned.append((made, pattern[at], order))
+            rearranged.append((made, pattern[at], order))
     build.bind(tuple(pattern), If(many, *branches))
-    for made, view, order in turned:
+    for made, view, order in rearranged:
         back = tuple(map(order.index, range(len(order))))
         build.bind((made,), Rearrange(back, view.name))
     return tuple(build.statements)
