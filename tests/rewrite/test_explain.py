@@ -86,7 +86,7 @@ def test_choices_of_the_lowering_have_lines(tmp_path: Path) -> None:
         "no read_in_place: register nests read the copy of b in vectors\n",
         "pack_transposed  ->  b  (main.map_map_redomap.register_columns = 32)\n",
         "no vectorise_across_segments: elements of a segment are contiguous in memory\n",
-        "distribute_fold_cyclically [asVector]  ->  16 or 8 lanes in reduce  ",
+        "distribute_fold_cyclically [asVector]  ->  16 lanes in reduce  ",
     ):
         assert line in told
 
