@@ -64,7 +64,8 @@ def decoded(content: bytes, kind: str, key: str) -> bytes | None:
 
 
 def store_bytes(kind: str, key: str, data: bytes) -> None:
-    """Keep `data` for `key`, if the folder can be written; if not, warn once."""
+    """Keep `data` for `key`, if the folder can be written; if not, a warning says so
+    once."""
     try:
         entry = _entry(kind, key)
         entry.parent.mkdir(parents=True, exist_ok=True)

@@ -56,7 +56,8 @@ def _require_regular(status: os.stat_result) -> None:
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
-    """The bytes of a regular file. Raises `OSError`, also if more than `most`."""
+    """The bytes of a regular file. Raises `OSError`, also if there are more than
+    `most`."""
     with open_regular(path) as stream:
         if os.fstat(stream.fileno()).st_size > most:
             raise OSError(errno.EFBIG, f"larger than {most >> 20} MiB")
@@ -125,7 +126,8 @@ def write_together(files: Sequence[tuple[Path, Write]]) -> None:
 
 
 def _open_direct(path: Path) -> IO[bytes]:
-    """A pipe or device, for writing. Raises `OSError` if no process reads the pipe."""
+    """A pipe or a device, for writing. Raises `OSError` if no process reads the
+    pipe."""
     last = time.monotonic() + LONGEST_WAIT
     while True:
         try:
@@ -162,7 +164,8 @@ def replace(temporary: str, target: Path) -> None:
 
 
 def _mode(target: Path) -> int:
-    """The permissions of the file. Raises `OSError` where it may not be written."""
+    """The permissions that the file shall have. Raises `OSError` where it may not be
+    written."""
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if target.exists():

@@ -151,7 +151,8 @@ def _end() -> None:
 
 
 def _remove(path: str) -> None:
-    """Remove a file or folder, as far as possible: driver threads may still write."""
+    """Remove a file or a folder, as far as that is possible: threads of a driver may
+    still write there."""
     for _ in range(ATTEMPTS):
         with contextlib.suppress(OSError):
             if not os.path.isdir(path):

@@ -158,7 +158,8 @@ def load(
     derivative: Derivative | None = None,
     compile: Compile | None = None,
 ) -> Program:
-    """The program of a generated module of a schedule; see `LoadedModule`."""
+    """The program of a generated module of one schedule, on a device; see
+    `LoadedModule`."""
     return LoadedModule(
         module,
         device,

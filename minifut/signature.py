@@ -71,7 +71,8 @@ def value_type_of_text(text: str) -> ValueType | None:
 def describe(
     parts: Iterable[DescribedType], shapes: Sequence[ParameterShape | None]
 ) -> tuple[Parameter, ...]:
-    """Parameters or results from what a backend says of them, and shapes of leaves."""
+    """Parameters or results from what a backend says about them, and the shapes of
+    all their leaves."""
     found, at = [], 0
     for p in parts:
         own, at = tuple(shapes[at : at + p.count]), at + p.count

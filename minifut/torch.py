@@ -146,7 +146,8 @@ class _Derived(_Call):
 
 
 class _Tangents(_Derived):
-    """The tangents of the results, from arguments and tangents of those `wanted`."""
+    """The tangents of the results, from the arguments and the tangents of those
+    `wanted`."""
 
     def values(self, given: Sequence[Any]) -> Sequence[Any]:
         count = len(self.owners)

@@ -25,7 +25,8 @@ def is_read(statement: Stm) -> bool:
 def with_loaded(
     statements: Iterable[Stm], loads: Callable[[Stm], bool] = is_read
 ) -> Iterator[tuple[Stm, Set[Name]]]:
-    """The statements, each with the names before it that depend on what those load."""
+    """The statements, each with the names before it that depend on what those that load
+    give."""
     loaded: set[Name] = set()
     for statement in statements:
         yield statement, loaded

@@ -117,7 +117,8 @@ def _reads_other_rows(
 def _is_other_row(
     name: Name, update: core.Update, definitions: Mapping[Name, Stm]
 ) -> bool:
-    """Whether a name is a view within a row of the updated array not written."""
+    """Whether a name is a view within a row of the updated array that the update does
+    not write."""
     statement = definitions.get(name)
     match statement and statement.exp:
         case core.Index(array, entries) if array == update.array:

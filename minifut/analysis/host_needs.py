@@ -26,7 +26,8 @@ TAKE_VALUES = (Body, If, Index, ScalarOp)
 
 
 def host_needs(node: Body | Loop) -> set[Name]:
-    """The names that the host needs for a body or a loop, and for bodies within it."""
+    """The names that the host needs for a body or a loop, those of the bodies within
+    it too."""
     needed: set[Name] = set()
     _add(node, needed)
     return needed

@@ -56,6 +56,7 @@ def _own_elements(exp: SegMap) -> list[Name]:
 
 
 def _calls(exp: SegMap) -> bool:
-    """Whether points call functions: vectors, of which the last repeats points."""
+    """Whether points call functions: they are done by vectors, of which the last one
+    repeats points."""
     operations = nodes_of(ScalarOp, exp.body)
     return any(calls_library(operation.operator) for operation in operations)

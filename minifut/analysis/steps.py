@@ -85,7 +85,8 @@ class LoopStep:
 
 
 def step_of(loop: Loop) -> LoopStep | None:
-    """What an iteration costs; None where data decides or nothing is for the device."""
+    """What an iteration costs; None where that depends on data or nothing is for the
+    device."""
     try:
         work = _mean(_without_borders(loop), _work) // Size.constant(VECTOR_BYTES)
         counted = _Commands(host_needs(loop))
@@ -119,7 +120,8 @@ def _depth(soac: Screma) -> int:
 
 
 def is_of_scalars(body: Body) -> bool:
-    """Whether a body has neither arrays nor calls: it may loop, but is not parallel."""
+    """Whether a body has neither arrays nor calls: it may loop, but nothing in it is
+    parallel."""
     return not any(
         isinstance(node, (core.Apply, *SOAC_EXPRESSIONS))
         or (
@@ -368,7 +370,8 @@ def _interior(
 
 
 def _in_vectors(soac: Any) -> bool:
-    """Whether a loop over elements becomes vectors: operators give each value."""
+    """Whether a loop over the elements becomes vectors: each gives values by a row of
+    plain operators."""
     if not isinstance(soac, Screma) or soac.scans:
         return False
     functions = (soac.function, *(fold.operator for fold in soac.folds))

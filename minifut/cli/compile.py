@@ -50,7 +50,8 @@ def command(
 
 
 def module_texts(file: Path, name: str, schedule: str | None) -> tuple[str, str]:
-    """The module of a program and the types of its entry points; shows warnings."""
+    """The module of a program and the types of its entry points; shows the compiler's
+    warnings."""
     from minifut import stages
     from minifut.cli.stubs import stub_text
 

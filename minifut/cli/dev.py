@@ -239,7 +239,8 @@ def show_rules() -> None:
 
 
 def read_program(file: Path, entries: tuple[str, ...], clock: Clock) -> Any:
-    """The core of a program, or printed IR, with these entry points, or kernel code."""
+    """The core of a program, or printed IR, with these entry points (none: all); or
+    printed kernel code."""
     from minifut import stages
 
     source = stages.read_source(file)

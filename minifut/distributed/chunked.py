@@ -59,7 +59,8 @@ class _LocalSizes(Replacer):
 
 @dataclass(frozen=True, slots=True)
 class ChunkedSizes:
-    """The chunked sizes of a program, with the names of chunks' sizes; all types."""
+    """The chunked sizes of a program, each with the name of its chunk's size, and the
+    types of all names."""
 
     sizes: Mapping[Name, Name]
     scope: Scope
@@ -91,7 +92,8 @@ class ChunkedSizes:
         return any(not self.sizes.keys().isdisjoint(size.names()) for size in shape)
 
     def touches(self, node: object) -> bool:
-        """Whether it reads or makes anything in chunks, beyond their number."""
+        """Whether it reads or makes anything in chunks. A computation with the number
+        alone does not."""
         if any(self.is_chunked(name) for name in used_names(node)):
             return True
         return self.on_chunk(node) is not node

@@ -44,7 +44,8 @@ FAN = 4
 
 
 class Cluster(Protocol):
-    """Where functions run. `place`: the chunk that the result belongs to, or None."""
+    """Where functions run. `place`: the number of the chunk that the result belongs to,
+    or None."""
 
     def constant(self, value: Any) -> Reference:
         """A value of the client."""

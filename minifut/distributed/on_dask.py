@@ -66,7 +66,8 @@ def run_combination(
     picks: Sequence[int | None],
     *values: Any,
 ) -> tuple[Any, ...]:
-    """The same for so many rows that are combined; behind values all calls share."""
+    """The same for so many rows that are combined; before them stand the values that
+    all calls share."""
     given = _picked_from(picks, values)
     each = divided(given[shared:], [(len(given) - shared) // rows] * rows)
     common = given[:shared]
@@ -90,7 +91,8 @@ def _picked_from(picks: Sequence[int | None], values: Sequence[Any]) -> list[Any
 
 @dataclass(frozen=True, slots=True)
 class DaskCluster:
-    """The scheduler of dask in use: a `distributed.Client`'s, or this process's."""
+    """The scheduler of dask that is in use: that of a `distributed.Client`, or one of
+    this process."""
 
     module: Delayed
     in_memory: bool

@@ -53,7 +53,8 @@ class Prefix:
 
 @dataclass(frozen=True, slots=True)
 class HostLoop:
-    """A loop whose body has phases; `initial`, `results`, `pattern` as parameters."""
+    """A loop whose body has phases. `initial`, `results` and `pattern` belong to its
+    parameters in order."""
 
     loop: Loop
     initial: tuple[Name, ...]

@@ -10,7 +10,8 @@ from minifut.errors import Location
 
 
 def node(cls: type[Any]) -> Callable[..., Any]:
-    """The action that makes a node: the parts are its fields in order, lists tuples."""
+    """The action that makes a node: the parts are its fields in order, lists as
+    tuples."""
     if not any("tuple[" in str(field.type) for field in fields(cls)):
         return cls
 

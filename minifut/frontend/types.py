@@ -178,7 +178,8 @@ def map_parts(
     change: Callable[[Type], Type],
     on_size: Callable[[Size], Size] = lambda size: size,
 ) -> Type:
-    """The type with the types and sizes right below it replaced; itself if all are."""
+    """The type with the types and sizes right below it replaced; the same object if
+    all are."""
     match type_:
         case Array(size, element, unique):
             length, inner = on_size(size), change(element)

@@ -246,7 +246,8 @@ class Builder:
     def index(
         self, array: Name, *slice_: Atom | core.DimSlice, base: str | None = None
     ) -> Name:
-        """`array[slice]`: an element, or an array, with ranges or too few indices."""
+        """`array[slice]`: an element, or an array if there are ranges or fewer indices
+        than dimensions."""
         return self.let(core.Index(array, slice_), base or array.base)
 
     def update(self, array: Name, slice_: Sequence[Atom], value: Atom) -> Name:

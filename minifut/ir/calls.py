@@ -103,7 +103,8 @@ def recursive(graph: Graph) -> set[Name]:
 
 
 def called_in_threads(program: Program) -> set[Name]:
-    """The functions called, even indirectly, inside SOACs and segmented operations."""
+    """The functions called, directly or not, from inside SOACs and segmented
+    operations."""
     found: set[Name] = set()
     waiting: list[object] = [program]
     while waiting:

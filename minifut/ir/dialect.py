@@ -18,7 +18,8 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS
 
 @immutable
 class Dialect:
-    """`expressions` are allowed anywhere, `inside` in segmented operations only."""
+    """`expressions` are allowed anywhere, `inside` only in bodies of segmented
+    operations."""
 
     name: str
     expressions: frozenset[type]

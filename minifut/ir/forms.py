@@ -49,7 +49,8 @@ class Word:
 
 @immutable
 class Field:
-    """A field, or a component of it, with its annotation; where it is `declared`."""
+    """A field, or a component of it, with its annotation; `declared` where it is
+    declared."""
 
     name: str
     hint: Any
@@ -196,7 +197,8 @@ def alternatives(hint: Any) -> dict[str, type]:
 
 @cache
 def followed(hint: Any) -> dict[str | None, type]:
-    """The other classes of a union with forms, by the second word or sign, or None."""
+    """The other classes of a union that have forms, by the second word or sign; by None
+    if there is none."""
     found: dict[str | None, type] = {}
     for cls in _forms_in(hint):
         if not first_words(cls):

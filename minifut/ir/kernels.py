@@ -330,7 +330,8 @@ shuffles"""
 
 
 def group_size(of: str) -> Parameter:
-    """The work-items of GPU groups for a kind of thing, in the device's bound."""
+    """The work-items of groups of a GPU that do some kind of thing. The device has a
+    bound of its own."""
     defaults = (("cpu", 256), ("gpu", 256))
     return Parameter(f"gpu.{of}.group_size", "group_size", defaults, (1, 1 << 16))
 

@@ -39,7 +39,8 @@ INDENT = "  "
 
 @cache
 def keywords() -> frozenset[str]:
-    """What variables are not called; `acc` begins types and inputs, not variables."""
+    """What variables are not called; `acc` begins types and inputs, where none can
+    stand."""
     return forms.words(*CLASSES) - {"acc"} | {*_WORDS.split(), *SCALARS}
 
 

@@ -33,8 +33,8 @@ def round32(number: float) -> float:
 
 
 def digits(number: float, bits: int) -> str:
-    """The fewest digits that give a finite float of so many bits again, with a point or
-    an exponent."""
+    """The fewest digits that give a finite float of so many bits again, with a point
+    or an exponent."""
     text = repr(number)
     if bits < 64:
         tries = (f"{number:.{n}g}" for n in range(1, _ENOUGH[bits]))

@@ -93,7 +93,8 @@ _FITTING = {
 
 
 def conversion(source: ScalarType, target: ScalarType, width: str = "") -> str:
-    """The function's name; `width` may be a template. f16 are f32 in registers."""
+    """The name of the function; `width` may be a template. Numbers of f16 are those of
+    f32 in registers."""
     known = "f32" if source.is_float and source.bits < 64 else source
     return f"to_{target}_{known}" + (f"_{width}" if width else "")
 

@@ -129,7 +129,8 @@ class Scatter:
         return sum(d.rank * d.count for d in self.destinations)
 
     def writes(self, results: Sequence[T]) -> list[list[tuple[tuple[T, ...], T]]]:
-        """For each destination its writes, index and value, of the lambda's results."""
+        """For each destination its writes, index and value, among what the lambda
+        returns."""
         ranks = [d.rank for d in self.destinations for _ in range(d.count)]
         indices = divided(results, ranks)
         pairs = list(zip(indices, results[sum(ranks) :], strict=True))

@@ -72,7 +72,8 @@ def walk(node: object) -> Iterator[Any]:
 
 
 def map_children(node: T, function: Callable[[Any], Any]) -> T:
-    """The node with `function` applied to its children, itself if none changes."""
+    """The node with `function` applied to its direct children; the same object if all
+    come back unchanged."""
     rebuild = _map_children_of(type(node))
     return node if rebuild is None else rebuild(node, function)
 
@@ -123,7 +124,8 @@ def names_in(node: Body | KernelBody | Stm) -> frozenset[Name]:
 
 
 def free_names(node: object) -> set[Name]:
-    """The variables that a node, or atom, needs from outside, but for functions."""
+    """The variables that a node, or an atom, needs from outside. Functions do not
+    count."""
     if isinstance(node, Name):
         return {node}
     found: set[Name] = set()

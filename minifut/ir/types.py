@@ -125,7 +125,8 @@ def array_of(type_: Type, shape: tuple[Size, ...]) -> Type:
 
 
 def row_type(type_: Type, dimensions: int = 1) -> Type:
-    """An array type without its outermost dimensions; an accumulator is its own row."""
+    """What is left of an array type without its outermost dimensions; an accumulator
+    is its own row."""
     if isinstance(type_, AccType):
         return type_
     assert isinstance(type_, ArrayType) and type_.rank >= dimensions

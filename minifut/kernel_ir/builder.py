@@ -98,7 +98,8 @@ class CodeBuilder:
 
     @property
     def width(self) -> kc.Expression:
-        """The work-items of a group, which a launch gives: a build constant."""
+        """The work-items of a group, where a launch gives them: a constant when the
+        kernel is built."""
         return kc.Variable(self.group_name, kc.LONG)
 
     def build_constant(self, parameter: Tunable) -> kc.Expression:
@@ -322,7 +323,8 @@ class CodeBuilder:
         return memory
 
     def local_memory(self, element: ScalarType, count: Size, base: str) -> kc.Memory:
-        """An array of the group. A count over host variables makes it a parameter."""
+        """An array of the group. A count over host variables, not constant, makes it a
+        parameter."""
         memory = kc.Memory(self.names.fresh(base), element, "local")
         if count.as_constant is None:
             self.parameters[memory.name] = kc.LocalParameter(memory, count)
@@ -375,7 +377,8 @@ class CodeBuilder:
     def finish(
         self, name: str, group_size: tuple[int, ...] | None, *, fresh: bool = False
     ) -> kc.Kernel:
-        """The kernel written so far, for groups of one size or a launch's."""
+        """The kernel written so far, for groups of one size or of what a launch
+        gives."""
         parameters = tuple(
             kc.MemoryParameter(p.memory, p.memory.name in self.written)
             if isinstance(p, kc.MemoryParameter)

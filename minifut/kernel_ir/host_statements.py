@@ -177,7 +177,8 @@ class WriteElement:
 
 @node
 class WriteConstants:
-    """The first elements of a memory get these constants, held as bytes by the host."""
+    """The first elements of a memory get these constants, which the host holds as
+    bytes."""
 
     printed = "fill {memory} with {elements}"
     memory: Memory

@@ -16,7 +16,8 @@ from minifut.names import Name
 
 @node
 class EntryCode:
-    """An entry point with its core function, of which only the signature matters."""
+    """An entry point with its core function, of which only parameters and results
+    matter."""
 
     entry: Entry
     function: core.Function

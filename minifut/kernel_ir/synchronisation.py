@@ -8,7 +8,8 @@ from minifut.kernel_ir.expressions import Expression, Memory, Variable
 
 @node
 class Barrier:
-    """All work-items of the group synchronise; `spaces`: local, global or both."""
+    """All work-items of the group synchronise; `spaces` is "local", "global" or
+    "both"."""
 
     printed = "barrier {spaces}"
     spaces: str = "local"

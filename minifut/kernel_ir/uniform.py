@@ -87,7 +87,8 @@ class _Search:
     def statement(
         self, statement: kc.Statement, control: tuple[kc.Expression, ...]
     ) -> None:
-        """Note what variables depend on, and what decides if barriers are reached."""
+        """Note what variables depend on, and what decides whether barriers are
+        reached."""
         if isinstance(statement, kc.Barrier | kc.UniformExit | kc.Shuffle):
             self.barriers.append((statement, control))
         decisive = (*control, *kc.expressions_of(statement))

@@ -336,6 +336,7 @@ class _Checker(Expressions):
             self.jumps.add(label)
 
     def no_jump_past(self) -> None:
-        """All reach a barrier here: no work-item has left for a label behind it."""
+        """A barrier here is reached by all: no work-item has left for a label behind
+        it."""
         past = ", ".join(sorted(self.jumps))
         require(not self.jumps, f"work-items that jump to {past} meet no barrier here")

@@ -45,7 +45,8 @@ def rewritten(
 def rewritten_or_comment(
     rule: Rule, node: Any, context: CodeContext
 ) -> tuple[kc.Statement, ...] | None:
-    """The statements of a rule; None if it declines, noted as a comment in the code."""
+    """The statements of a rule; None if it declines, with the reason as a comment in
+    the code."""
     outcome = rule(node, context)
     if isinstance(outcome, tuple):
         return outcome

@@ -104,7 +104,8 @@ def convert_data_dependent_branches(
 
 
 def _is_cheap(branch: kc.Branch, own: set[Name]) -> bool:
-    """Whether the sides are cheap and assign only variables of the iteration."""
+    """Whether the sides have cheap operations only, and assign only variables of the
+    iteration."""
     sides = (branch.then, branch.otherwise)
     if any(side is not None and _is_constant(side) for side in sides):
         return False

@@ -183,7 +183,8 @@ def _part(cls: type) -> KeyPart:
 
 
 def _outlines(kernels: tuple[kc.Kernel, ...]) -> list[Hashable]:
-    """What is quickly seen to differ: many large kernels differ only in literals."""
+    """What is quickly seen to differ: many kernels of a large program differ only in
+    literals."""
     outlines = list(map(_outline, kernels))
     counts = Counter(outlines)
     return [

@@ -86,7 +86,8 @@ def _takes_long(exp: kc.Expression) -> bool:
 
 
 def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
-    """Declarations of what takes long and is equal for all points, and its needs."""
+    """Declarations of what takes long and is the same for all points, and of what that
+    needs."""
     body = loop.body.statements
     written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
     varying = find_varying(body, [loop.variable.name, *assigned(body), *written])

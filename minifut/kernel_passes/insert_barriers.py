@@ -219,7 +219,8 @@ class _Inserter:
         return _count_barriers(body)
 
     def _rounds(self, loop: KernelLoop, entry: Accesses) -> tuple[Ordered, Accesses]:
-        """The body after accesses of rounds before and these; what is left pending."""
+        """The body after the accesses of rounds before and these; what is pending where
+        it is left."""
         known = self.loops.get((id(loop), entry))
         if known is not None:
             return known

@@ -231,7 +231,8 @@ class PositionConditions:
         return self._with_terms(exp) if offset is None else _Shifted(offset)
 
     def _with_terms(self, exp: kc.Expression) -> _Shifted | None:
-        """The same of a sum or difference whose summands are equal for all points."""
+        """The same of a sum or difference that has summands of the same value for all
+        points."""
         match exp:
             case kc.Variable(own, kc.LONG) if made := self.indices.definition(own):
                 return self._shifted(made)

@@ -36,7 +36,8 @@ class PositionEnds(PositionIndices):
         return map_children(node, self.holding)
 
     def bounded(self, sign: str, index: kc.Expression, bound: kc.Expression) -> bool:
-        """Whether an index that grows is compared, and from or up to where it holds."""
+        """Whether an index that grows is compared, and from where on or up to where the
+        comparison holds."""
         self.looked_into = 0
         found, limit = self.index(index), self.uniform(bound)
         if found is None or found.factor == 0 or limit is None:

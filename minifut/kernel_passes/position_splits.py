@@ -25,7 +25,8 @@ from minifut.kernel_passes.position_ranges import PositionRange
 
 @immutable
 class PositionSplit:
-    """What statements of a loop's body, by place, are in a range and elsewhere."""
+    """What statements of a loop's body, by their places, are in a range of positions
+    and elsewhere."""
 
     where: PositionRange
     arms: Mapping[int, tuple[kc.Block, kc.Block]]

@@ -32,7 +32,8 @@ MOST_SPLITS = 3
 def split_by_branches(
     loop: kc.For, context: CodeContext, splits: int = MOST_SPLITS
 ) -> tuple[kc.Statement, ...] | None:
-    """The loop without its branches on the position, one by one; None without any."""
+    """The loop without its branches on the position, one after the other; None if there
+    are none."""
     made = rewritten(split_loop, loop, context) if splits else None
     if made is None:
         return None

@@ -265,7 +265,8 @@ class _PeriodicBody(PositionIndices):
         return None
 
     def period_of(self, node: kc.Operation) -> kc.Expression | None:
-        """What the index is divided by or combined with, as known before the loop."""
+        """What the index is divided by or combined with, in terms of what there is
+        before the loop."""
         name = node.operator.name
         if name not in (*QUOTIENTS, *RESTS, *BITS) or node.type != kc.LONG:
             return None
@@ -304,7 +305,8 @@ class _PeriodicBody(PositionIndices):
         values: Mapping[str, kc.Expression],
         bits: Sequence[kc.Expression] = (),
     ) -> Any:
-        """The same in a block of points, with the values of operators and tests."""
+        """The same in a block of points, with the values of operators and tests
+        there."""
         if self.has_period(node):
             return values[node.operator.name]
         if (lacks_bit := self.is_below(node)) is not None:

@@ -69,7 +69,8 @@ of how many work-items a group has."""
 
 
 def macros_of(kernel: kc.Kernel) -> list[tuple[str, kc.BuildConstant]]:
-    """The macro of each build constant: `main.map_map.block_rows` is BLOCK_ROWS."""
+    """The macro that stands for each build constant: `main.map_map.block_rows` is
+    BLOCK_ROWS."""
     found: dict[str, kc.BuildConstant] = {}
     for constant in kernel.constants:
         last = constant.parameter.name.rpartition(".")[2]

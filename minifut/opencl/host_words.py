@@ -20,7 +20,8 @@ _HELPER = re.compile(
 
 
 def is_word(text: str) -> bool:
-    """Whether a name may not be used: words of Python, the module's, its helpers."""
+    """Whether a name of the module may not be that: words of Python, its own, and its
+    helpers."""
     return text in RESERVED or _OWN.fullmatch(text) is not None
 
 

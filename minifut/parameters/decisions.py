@@ -75,7 +75,8 @@ def decisions_of(program: Program, entry: str) -> tuple[DecisionPoint, ...]:
 
 
 def occurrences(decisions: tuple[DecisionPoint, ...]) -> list[Occurrence]:
-    """Every decision of the tree, those further down before those leading there."""
+    """Every decision of the tree, those further down before the ones that lead
+    there."""
 
     def below(
         decisions: tuple[DecisionPoint, ...], settings: Settings

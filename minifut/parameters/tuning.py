@@ -133,7 +133,8 @@ class Tuning(Mapping[str, int]):
 
 
 def table(tunables: Sequence[Tunable], values: Mapping[str, int]) -> str:
-    """Lines for parameters: name, class, value, defaults, bounds, what they guard."""
+    """A line for each parameter: name, class, value, defaults, bounds, what it
+    guards."""
     if not tunables:
         return "The program has no parameters."
     rows: list[tuple[str, ...]] = [

@@ -229,7 +229,8 @@ class _Indices:
         return isinstance(exp, core.Index)
 
     def hold_at_ends(self, build: Builder) -> Atom:
-        """Whether all indices are within their sizes in the first and last round."""
+        """Whether all indices are natural and below their sizes in the first and in
+        the last round."""
         first = Constant(0, self.form.type)
         last = build.sub(self.form.bound, Constant(1, self.form.type))
         tests = []

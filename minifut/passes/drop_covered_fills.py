@@ -108,7 +108,8 @@ def drop_covered_fill(statement: Stm, context: StatementContext) -> Outcome:
 
 
 class _Positions:
-    """The positions that a map writes, as sizes over its index and names before it."""
+    """The positions that a map writes, as sizes over its index and what there is before
+    it."""
 
     def __init__(self, exp: SegMap, outer: Mapping[Name, Stm]) -> None:
         (self.index,) = exp.space.indices

@@ -213,7 +213,8 @@ def depends_on_literals(exp: Screma, context: StatementContext) -> bool:
 
 
 def reads_elements(exp: Screma, context: StatementContext) -> bool:
-    """Whether a nest reads an array of known elements, other than an `iota`."""
+    """Whether a nest reads an array of which each element is known, other than an
+    `iota`."""
     return any(
         not isinstance(context.definition(name), core.Iota) and is_known(name, context)
         for name in free_names(exp)

@@ -67,7 +67,8 @@ Outcome: TypeAlias = tuple[Stm, ...] | Declined | None
 
 @immutable
 class Remark:
-    """What a rule made, for `dev --explain`, and the parameters that govern it."""
+    """What a rule made, for the reader of `dev --explain`, and the tuning parameters
+    that govern it."""
 
     made: tuple[str, ...] = ()
     parameters: tuple[Parameter, ...] = ()
@@ -116,7 +117,8 @@ class Rule:
         return isinstance(node, kind) or isinstance(getattr(node, "exp", None), kind)
 
     def fires(self, node: Any, context: Any) -> bool:
-        """Whether the rule applies; then its rewrite is emitted, or decision made."""
+        """Whether the rule applies; then its rewrite is emitted, or its decision
+        made."""
         outcome = self(node, context)
         return outcome is not None and not isinstance(outcome, Declined)
 

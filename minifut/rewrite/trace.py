@@ -134,7 +134,8 @@ class Recording(Protocol):
 
 @contextmanager
 def untraced(builder: Recording, wanted: bool = True) -> Iterator[None]:
-    """Steps made here are not recorded: they were before, or are no steps."""
+    """Steps made here are not recorded: they were before, or are no steps of their
+    own."""
     kept = builder.derivation
     if wanted:
         builder.derivation = None
@@ -146,7 +147,8 @@ def untraced(builder: Recording, wanted: bool = True) -> Iterator[None]:
 
 @contextmanager
 def rollback_trace_on(builder: Recording, kind: type[Exception]) -> Iterator[None]:
-    """Steps made here are removed on such an exception: another lowering follows."""
+    """Steps made here are removed if such an exception occurs: another lowering is
+    tried then."""
     derivation = builder.derivation
     position = 0 if derivation is None else len(derivation.trace.steps)
     try:

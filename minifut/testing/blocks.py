@@ -165,7 +165,8 @@ def check_entries(wanted: Iterable[str], specs: Iterable[RunSpec]) -> None:
 
 
 def read_bare_spec(name: str, text: str) -> RunSpec:
-    """A block in a file of its own, without comment marks, described before `==`."""
+    """One block in a file of its own, without comment marks; what precedes `==`
+    is a description."""
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
         if line.startswith("=="):

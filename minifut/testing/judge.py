@@ -73,7 +73,8 @@ def case_arguments(
 
 
 def check_arguments(entry: EntryPoint, values: Sequence[Any]) -> None:
-    """Refuse values of other number or types than the parameters have, as they are."""
+    """Refuse values of another number or other types than the parameters have: nothing
+    is converted."""
     if len(values) != len(entry.parameters):
         raise UsageError(
             f"{entry.name} takes {counted(len(entry.parameters), 'value')}, "

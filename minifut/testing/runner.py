@@ -291,7 +291,8 @@ class _Run:
         return self.oracle.expected(name, case, self.path.parent, arguments)
 
     def caught(self, judge: Callable[[], str | None], what: str = "") -> str | None:
-        """What a judgement says, or what prevented it; `what` took too long if so."""
+        """What a judgement says, or what kept it from being made; `what` took too long
+        if it did."""
         try:
             with time_limit(self.options.seconds, REPEATED_AFTER):
                 return judge()

@@ -112,7 +112,8 @@ class Autotuner:
         return {n: v for n, v in self.values.items() if v != self.task.defaults[n]}
 
     def to_write(self) -> dict[str, int]:
-        """What a tuning file must say: all that is not by default or fixed."""
+        """What a tuning file must say: all that is not as it is by default, but for
+        what is fixed."""
         return {
             name: value
             for name, value in self.values.items()

@@ -138,7 +138,8 @@ def significant(
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a data set says: losses of cuts; of one not tried those of the nearest."""
+    """What a data set says: losses of cuts. One that was not tried is like the nearest
+    one that was."""
 
     cuts: Cuts
     losses: Mapping[int, float]

@@ -170,7 +170,8 @@ class Trials:
     def times(
         self, subject: Subject, several: Sequence[Settings], runs: int
     ) -> list[MeasuredTime]:
-        """The same, by one race of all if there was one, else so many runs of each."""
+        """The same, without a run if all took part in one race before, else in so many
+        runs of each."""
         found = self.known_times(subject, several)
         if found is not None:
             return found

@@ -37,7 +37,8 @@ _MAY_FOLLOW[_COMMA, [_OPEN, _TOKEN, _CLOSE]] = True
 
 
 def read_bulk(data: bytes, offset: int) -> tuple[Value, int] | None:
-    """The array that starts at `offset` and its end, None if small or unusual."""
+    """The array that starts at `offset` and where it ends, None if it is small or
+    unusual."""
     end = _closing(data, offset)
     if end is None or end - offset < SMALL:
         return None

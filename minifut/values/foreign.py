@@ -15,7 +15,8 @@ from minifut.values.types import element_name
 
 
 class NoView(Exception):
-    """The value is no array to be read as it is; the message says why, what to do."""
+    """The value is no array that can be read as it is; the message says why, and what
+    to do."""
 
 
 def numpy_view(value: Any) -> np.ndarray:
@@ -45,7 +46,8 @@ def numpy_view(value: Any) -> np.ndarray:
 
 
 def elements_view(value: Any) -> np.ndarray:
-    """The same of elements as Futhark's, in the machine's byte order, or `NoView`."""
+    """The same of elements that Futhark has, in the machine's order of bytes. Raises
+    `NoView`."""
     array = numpy_view(value)
     if element_name(array.dtype) is not None:
         return array.astype(array.dtype.newbyteorder("="), copy=False)

@@ -46,7 +46,8 @@ class _BadHeader(Exception):
 
 
 def read_npy(path: Path) -> Value:
-    """The array of a file, maybe structured; a plain one of rank 0 as a scalar."""
+    """The array of a file, which may be a structured one; a plain one of rank 0 becomes
+    a NumPy scalar."""
     try:
         with open_regular(path) as stream:
             return _read_array(path, stream)

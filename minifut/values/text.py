@@ -230,7 +230,8 @@ def _read_array(
 def _read_element(
     data: bytes, offset: int, element: str | None, wrap: bool
 ) -> tuple[str, list[Any], tuple[int, ...], int]:
-    """What an array has beside brackets: type, numbers, shape, where it ends."""
+    """What an array has beside further brackets: its type, its numbers, its shape, and
+    where it ends."""
     if data[offset : offset + 1] != b'"' and EMPTY.match(data, offset) is None:
         name, number, end = _read_scalar(data, offset, element, wrap)
         return name, [number], (), end

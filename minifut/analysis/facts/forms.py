@@ -115,7 +115,8 @@ def tightened(form: Form) -> Form:
 
 
 def split(form: Form, atom: SizeFactor) -> tuple[Form, Form] | None:
-    """`slope, rest` with `form = slope * atom + rest`; None if not linear in it."""
+    """`slope, rest` with `form = slope * atom + rest`; None if it is not linear in the
+    atom."""
     slope: Form = {}
     rest: Form = {}
     for monomial, coefficient in form.items():

@@ -13,7 +13,8 @@ from minifut.names import Name
 
 @immutable
 class OpenCondition:
-    """The atoms of a condition, and the time at which its parts were last examined."""
+    """The atoms that a condition is about, and the time at which its parts were last
+    examined."""
 
     condition: Name
     truth: bool

@@ -160,7 +160,8 @@ def _only_own(chain: AccumulatorChain, uses: Mapping[Name, Uses]) -> bool:
 
 
 def _is_read_before_overwritten(chain: AccumulatorChain, body: KernelBody) -> bool:
-    """Whether nothing mentions an array of the chain once the next overwrote it."""
+    """Whether nothing mentions an array of the chain after the next one has overwritten
+    it."""
     made = [
         (at, bound.name)
         for at, statement in enumerate(body.statements)

@@ -115,7 +115,8 @@ def mentions(type_: Type, name: object) -> bool:
 def refuse_again(
     seen: dict[K, Location], key: K, location: Location, what: str
 ) -> None:
-    """Note what is here; an error if `seen` elsewhere, `what` precedes the place."""
+    """Note what is here; an error if it was `seen` elsewhere, `what` says before the
+    place."""
     before = seen.setdefault(key, location)
     if before is not location:
         text = f"{what} {before.line}:{before.column}."

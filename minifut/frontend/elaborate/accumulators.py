@@ -28,7 +28,8 @@ from minifut.names import Name
 
 
 def check_accumulators(program: Program) -> None:
-    """Uniqueness types leave little to find: what is observed twice, not consumed."""
+    """Uniqueness types leave little to be found here: what is observed twice but never
+    consumed."""
     names = frozenset(
         node.name
         for node in walk(program)

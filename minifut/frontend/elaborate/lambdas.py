@@ -141,7 +141,8 @@ def hoist(work: Work, build: Builder, sizes: list[Size], mark: int) -> None:
 
 
 def _needs(statement: Stm) -> list[Name]:
-    """What a total scalar statement needs; for others a name that cannot be moved."""
+    """What a total scalar statement needs; a name that cannot be moved, for any
+    other."""
     match statement.exp:
         case core.ScalarOp(_, operands):
             return [a for a in operands if isinstance(a, Name)]

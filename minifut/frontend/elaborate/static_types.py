@@ -74,7 +74,8 @@ UNKNOWN = StaticFunction()
 def resolve_type(
     type_: types.Type, env: Environment, work: Work, emit: bool = False
 ) -> Static:
-    """What a type of the checker's is here. `emit`: statements may compute sizes."""
+    """What a type of the checker's is here. With `emit`, statements may be made to
+    compute sizes."""
     from minifut.frontend.elaborate.sizes import resolve_size
 
     match type_:

@@ -86,7 +86,8 @@ def stack(
 
 
 def size_of_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of rows: sizes may be negative where no point would have made a row."""
+    """The shape of rows: sizes may be negative where there is no point that would have
+    made a row."""
     return tuple(max(0, size) for size in shape)
 
 

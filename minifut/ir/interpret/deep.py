@@ -31,7 +31,8 @@ STACK = 256 << 20
 
 
 def recursive_functions(program: Program) -> dict[Name, tuple[str, ...]]:
-    """The functions that recurse, or call one that does, with a place of a call."""
+    """The functions that recurse, or call one that does, with the place of a call in
+    each."""
     calls: dict[Name, dict[Name, tuple[str, ...]]] = {}
     for function in program.functions:
         found = calls[function.name] = {}

@@ -263,7 +263,8 @@ def _read(memory: kc.Memory) -> kc.ReadElement:
 
 
 def _start_of(loop: HostForOrWhile, before: list[kc.HostStatement]) -> int:
-    """The place behind the statement passing initial values; 0 if there is none."""
+    """The place behind the statement that passes initial values; 0 if there is
+    none."""
     move = last_move(loop.body)
     for at in range(len(before), 0, -1):
         statement = before[at - 1]

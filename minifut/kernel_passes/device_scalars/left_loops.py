@@ -49,7 +49,8 @@ def has_launches_alone(body: kc.HostBlock, left: Container[Name]) -> bool:
 
 
 def flag_of(loop: kc.HostWhile) -> kc.HostAssign | None:
-    """What reads whether a loop goes on, if last in an iteration of launches."""
+    """What reads whether a loop goes on, if it is the last that an iteration does, and
+    all but launches."""
     move = last_move(loop.body)
     if move is None or loop.condition not in move.targets:
         return None

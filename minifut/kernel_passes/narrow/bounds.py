@@ -168,7 +168,8 @@ class Bounds:
 
     @contextmanager
     def assuming(self, facts: Conditions) -> Iterator[None]:
-        """Where conditions hold: `u64(x) < u64(limit)` bounds a single-valued x."""
+        """Where conditions hold: `u64(x) < u64(limit)` bounds a variable that has but
+        one value."""
         if not facts:
             yield
             return
@@ -244,7 +245,8 @@ class Bounds:
         return found and self._binary(*found)
 
     def _of_unsigned(self, exp: kc.Expression) -> Bound | None:
-        """The same of an expression of u64; a lesser of two has the bounds of both."""
+        """The same of an expression of u64: the lesser of two has any of their
+        bounds."""
         match exp:
             case kc.Cast(operand) if operand.type == kc.LONG:
                 bound = self.of(operand)
@@ -338,7 +340,8 @@ class Bounds:
                 return found
 
     def is_same(self, one: kc.Expression, other: kc.Expression) -> bool:
-        """Whether two expressions are one number, size, or single-valued variable."""
+        """Whether two expressions are the same number, size, or variable with but one
+        value."""
         match one, other:
             case kc.Variable(a), kc.Variable(b):
                 return a == b and len(self.sources.get(a, ())) <= 1

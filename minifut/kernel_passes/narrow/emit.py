@@ -95,7 +95,8 @@ class Narrowing(NarrowExpressions):
         return kc.Block(self.statements(block.statements))
 
     def loop(self, loop: kc.For) -> kc.For:
-        """A loop whose variable counts in 32 bits, incremented beyond its bound."""
+        """A loop whose variable counts in 32 bits; it is incremented beyond its
+        bound."""
         after = self.plan.bounds.of(loop.variable), self.plan.bounds.of(loop.step)
         assert after[0] is not None and after[1] is not None
         self.wanted.setdefault(after[0].size + after[1].size)

@@ -19,7 +19,8 @@ INDEXED = (kc.Load, kc.Store, kc.AtomicUpdate)
 
 @immutable
 class IndexPlan:
-    """A kernel's bounds, the variables with a twin of 32 bits, the i64 parameters."""
+    """The bounds of a kernel, the variables that get a twin of 32 bits, and the scalar
+    parameters of i64."""
 
     bounds: Bounds
     paired: frozenset[Name]
@@ -77,7 +78,8 @@ def _has_known_rounds(bounds: Bounds, name: Name) -> bool:
 
 
 def names_in(node: object, loads: bool = False) -> set[Name]:
-    """The variables read in a node; of indices of loads only if `loads`."""
+    """The variables that are read in a node, those in the indices of loads only if
+    `loads`."""
     found: set[Name] = set()
     waiting = [node]
     while waiting:

@@ -284,7 +284,8 @@ def refuse_stream(load: kc.Load, lanes: ExpressionVectoriser) -> None:
 def first_index(
     access: kc.Load | kc.Store, lanes: ExpressionVectoriser, wanted: int = 1
 ) -> kc.Expression:
-    """The index of the first lane; all are at the wanted distance, or it declines."""
+    """The index of the first lane; all access elements at the wanted distance, or the
+    rule declines."""
     verb, text = _verb(access), access.memory.name.base
     found = affine(access.index, lanes.affine, lanes.varying)
     if found is None:

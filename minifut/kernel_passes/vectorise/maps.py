@@ -254,7 +254,8 @@ class _Points:
         assumed: list[kc.Expression],
         many: int = 1,
     ) -> None:
-        """The points of a block in so many vectors; `assumed` gets what that needs."""
+        """The points of a block in so many vectors; what must hold for that is added to
+        what is `assumed`."""
         k, width = self.k, lanes.width
         copies = [
             vectorise(

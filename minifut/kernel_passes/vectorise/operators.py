@@ -154,7 +154,8 @@ class VectorCode:
         at: Affine,
         change: Callable[[kc.Statement], kc.Statement] | None = None,
     ) -> None:
-        """Statements of points, with position tests once for neighbouring ones."""
+        """Statements of points, with what depends on the position tested once for
+        neighbouring ones."""
         found = self._decided(statements, at[0]) if at[1] == 1 else None
         if found is None:
             with self.k.scope():

@@ -105,7 +105,8 @@ def _are_apart(
 
 
 def is_distributed(k: CodeBuilder, loop: kc.For) -> bool:
-    """Whether the threads of a fresh kernel have other points of a loop each."""
+    """Whether the threads of a fresh kernel have other points of a loop each, as its
+    start says."""
     found: set[Name] = set()
     for statement in (*k.prologue, *k.statements):
         match statement:

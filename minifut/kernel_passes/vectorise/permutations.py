@@ -161,7 +161,8 @@ def load_partners(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
 
 
 def own_block(statements: Sequence[kc.Statement], index: Name, at: Affine) -> OwnBlock:
-    """The points from `at` on, with what all read before anything can end them."""
+    """The points from `at` on, with what all of them read before anything can end
+    them."""
     known, varying = {index: at}, frozenset({index})
 
     def read(statements: Sequence[kc.Statement]) -> set[kc.Memory]:

@@ -120,7 +120,8 @@ def _work(
     varying: Collection[Name],
     rounds: int,
 ) -> tuple[int, int]:
-    """How often lanes access elements one after the other, and the other operations."""
+    """How often lanes access their elements one after the other, and how many other
+    operations they do."""
     accesses = operations = 0
     for statement in statements:
         blocks = kc.blocks_of(statement)

@@ -168,7 +168,8 @@ def _last_rounds(loop: kc.For, vectoriser: Vectoriser) -> kc.Block:
 
 
 def _rows_of(loop: kc.For, vectoriser: Vectoriser) -> list[LaneRow]:
-    """The rows that lanes traverse in all rounds of a loop, if in squares."""
+    """The rows that lanes traverse in all rounds of a loop, if those can be done in
+    squares."""
     lanes, body = vectoriser.lanes, loop.body.statements
     few = loop.rounds is not None and loop.rounds < 2 * lanes.width
     if (

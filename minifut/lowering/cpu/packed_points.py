@@ -59,7 +59,8 @@ class PackedPoints:
         self.k.store(self.marks, lane, kc.Cast(mark, kc.VectorType(U8)))
 
     def end(self, length: kc.Expression) -> None:
-        """Store marks of no points behind the last one, in words partly filled."""
+        """Store marks of no points behind the last one, where the last words are
+        partly filled."""
         k = self.k
         with k.loop("l", (length + 15) // 16 * 16, length) as lane:
             k.store(self.marks, lane, kc.Literal(0, kc.VectorType(U8)))

@@ -211,7 +211,8 @@ class ReductionChunk:
 
 @mutable
 class Reads:
-    """How many reads have unit stride along a segment, across segments, and both."""
+    """How many reads have unit stride along a segment only, across segments only, and
+    both ways."""
 
     along: int = 0
     across: int = 0

@@ -251,7 +251,8 @@ def reduce_across_segments(
 
 
 class SegmentBlock:
-    """A chunk of a block of (rows of) segments, with an accumulator per segment."""
+    """A chunk of a block of (several rows of) segments, with an accumulator per
+    segment."""
 
     def __init__(
         self,

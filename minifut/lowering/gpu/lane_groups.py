@@ -197,7 +197,8 @@ def lane_group(
     task: SegmentTask,
     group: Size,
 ) -> LaneGroup:
-    """The lanes of a task, with two elements for each work-item in local memory."""
+    """The lanes of a task, with local memory of their own: two elements for each
+    work-item."""
     shared = SharedOperands(k, types, group * 2, "lanes")
     shuffles = exchange_by_shuffles.fires(operators, k)
     return LaneGroup(k, operators, types, task, shared, group, shuffles)
@@ -240,7 +241,8 @@ class StagedTile:
                 self._coalesced(guarded)
 
     def _coalesced(self, visit: Callable[[kc.Expression, kc.Expression], None]) -> None:
-        """Cyclic distribution, for global memory: index of the element, in `staged`."""
+        """Cyclic distribution, for global memory: index of the element and in
+        `staged`."""
         k, task = self.lane_group.k, self.lane_group.task
         with k.loop("r", self.per) as round_:
             step = k.declare("step", round_ * task.lanes + task.lane)
@@ -263,7 +265,8 @@ class StagedTile:
         return lanes.prefixes(own)
 
     def scan(self, before: Sequence[kc.Variable]) -> None:
-        """Replace the elements of this lane by prefixes, starting from `before`."""
+        """Replace the elements of this lane by their prefixes, starting from
+        `before`."""
         with self.consecutive() as place:
             self.lane_group.combine_right(before, self.staged.get(place))
             self.staged.put(place, before)

@@ -57,7 +57,8 @@ class GroupBuilder(KernelBuilder):
         self.innermost: Mapping[Name, int] = {}
 
     def may_call(self, function: core.Function) -> bool:
-        """Group code calls functions on scalars only: threads share work on arrays."""
+        """Group code calls functions on scalars only: work on arrays is distributed
+        over the threads."""
         values = (*function.parameters, *function.results)
         scalars = all(isinstance(p.type, ScalarType) for p in values)
         return self.level == "thread" or scalars

@@ -93,7 +93,8 @@ def lower_segscan(k: GroupBuilder, stm: Stm, exp: SegScan) -> None:
 def _segment_lanes(
     k: GroupBuilder, exp: SegRed | SegScan, mapped: list[Array]
 ) -> Iterator[tuple[LaneGroup, tuple[kc.Expression, ...], Element]]:
-    """The lanes of each segment, indices and elements; other results go to arrays."""
+    """The lanes of each segment, its indices, and its elements; what else these give
+    goes to arrays."""
     types = [element_of(type_) for type_ in exp.types[: operand_count(exp.operators)]]
     *outer, length = map(k.resolve, exp.space.sizes)
     with k.cooperative_region(), tasks(k, tuple(outer), length) as task:

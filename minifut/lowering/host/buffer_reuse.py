@@ -62,7 +62,8 @@ class BufferReuse:
         return None if found in inside else found
 
     def stays(self, loop: core.Loop, position: int) -> bool:
-        """Whether a parameter keeps its memory and layout in all iterations."""
+        """Whether a parameter of a loop keeps its memory and layout in all
+        iterations."""
         name = loop.parameters[position].name
         return self.of(loop.body.statements, loop.body.result[position]) == name
 

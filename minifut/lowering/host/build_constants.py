@@ -34,7 +34,8 @@ class BuildConstants:
             self.limits.add(name)
 
     def choose(self, name: Name, parameter: kernels.Parameter) -> None:
-        """Note a variable whose value, of few in the parameter's, a launch chooses."""
+        """Note a variable whose value, one of few within the parameter's, a launch
+        chooses."""
         self.parameters[name] = parameter
         self.per_launch.add(name)
 

@@ -241,7 +241,8 @@ class HostBuilder:
             self.work = kept
 
     def known_size(self, size: Size) -> Size | None:
-        """A size of the IR in scalars of the host; None if it has other names."""
+        """A size of the IR in variables of the host; None if one of its names is not a
+        scalar of the host."""
         size = self.size(size)
         return size if self.scalars.keys() >= size.names() else None
 

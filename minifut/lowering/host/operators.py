@@ -17,7 +17,8 @@ from minifut.ir.scalars import Operator, row_of
 
 @cache
 def host_text(operator: Operator) -> str | None:
-    """A template with {0}, {1} for operands; None if the host leaves it to a kernel."""
+    """A template with {0}, {1} for the operands; None if the host leaves it to a
+    kernel."""
     type_ = operator.type
     if operator.name == "convert":
         return _conversion(operator)

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 @immutable
 class Unpacked:
-    """No copy; `clamped` are dimensions where positions may exceed the extent."""
+    """No copy; `clamped` are the dimensions of the array whose positions may exceed its
+    extent."""
 
     clamped: tuple[bool, ...]
 

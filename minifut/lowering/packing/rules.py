@@ -90,7 +90,8 @@ def read_in_place(region: CopyRegion, facts: GroupFacts) -> Unpacked | Declined:
 
 
 def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bool:
-    """Whether the first `limit` positions of a dimension are certainly inside."""
+    """Whether the first `limit` positions of a dimension are certainly inside of the
+    array."""
     dim = region.ranges[at]
     if dim.length is None or dim.step != ONE:
         return False
@@ -102,7 +103,8 @@ def in_bounds(region: CopyRegion, at: int, limit: Size, facts: GroupFacts) -> bo
 
 
 def at_most(size: Size, bound: Size) -> bool:
-    """Whether a size is certainly no greater: the bound, or a minimum with such."""
+    """Whether a size is certainly no greater: it is the bound, or a minimum with an
+    operand that is."""
     if size == bound:
         return True
     for term, factor in size.terms:

@@ -177,7 +177,8 @@ def sum_of(sizes: Iterable[Size]) -> Size:
 def private_copies(
     host: HostBuilder, bins: Bins, count: Size, apart: int = APART
 ) -> Bins:
-    """Arrays of the shape, outermost dimension for copies, so many bytes apart."""
+    """Arrays of the same shape with an outermost dimension for the copies, which are so
+    many bytes apart."""
 
     def copied(array: Array) -> Array:
         element, base = array.memory.element, array.memory.name.base
@@ -308,7 +309,8 @@ def combine_with_rows(
     where: tuple[Size, ...],
     loop: AbstractContextManager[kc.Variable],
 ) -> None:
-    """Combine a bin, or an element of it, with those at `where` of a loop's copies."""
+    """Combine a bin, or an element of it, with those at `where` of the copies that a
+    loop gives."""
     whole = SegBinOp(copies.operator.operator, copies.operator.neutral, ())
     places: list[AccumulatorPlace] = [element_or_row(k, row, "sum") for row in rows]
     with loop as copy:

@@ -93,7 +93,8 @@ def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None
 def _update(
     host: HostBuilder, operation: SegHist, bins: list[Bins], of: Chunks, copied: bool
 ) -> None:
-    """Each chunk updates its bins; the first dimension of the `copied` is its own."""
+    """Each chunk updates its bins; the first dimension of those that are `copied` is
+    the chunk's."""
     space = operation.space
     outer = host.sizes(space.sizes[:-1])
 

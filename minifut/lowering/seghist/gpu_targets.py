@@ -80,7 +80,8 @@ def convert_words(host: HostBuilder, target: Target, back: bool) -> None:
 def each_cell(
     k: KernelBuilder, point: BinUpdate, column: tuple[Size, ...] = ()
 ) -> Iterator[tuple[tuple[Size, ...], list[kc.Expression]]]:
-    """The cells of the bin of a point in bounds, or of a column, with their values."""
+    """The cells of the bin of a point that is in bounds, or that of a column, with the
+    values for each."""
     where = [k.as_size(index, "bin") for index in point.at]
     rest = point.bins.row_shape[len(where) :]
     loops = nullcontext(column) if column else _loops(k, rest)

@@ -203,7 +203,8 @@ def update_bin(
     places: Sequence[Array],
     values: Sequence[LoweredValue],
 ) -> None:
-    """`places = places op values`, not atomic: the places are one bin's."""
+    """`places = places op values`, not atomically: the places are the scalars or rows
+    of one bin."""
     if all(isinstance(value, kc.Expression) for value in values):
         old = [k.declare("old", k.read(place, ())) for place in places]
         new = k.apply(operator.operator, (*old, *values))

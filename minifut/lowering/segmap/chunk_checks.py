@@ -170,7 +170,8 @@ def _is_cheap(statement: Stm) -> bool:
 
 
 class _Conditions:
-    """Collects what checks of a body test, and what may be computed `early`."""
+    """Collects what the checks of a body test, and what may be computed before any of
+    them (`early`)."""
 
     def __init__(self, build: Builder, reads: Callable[[], BoundsProver]) -> None:
         self.build = build

@@ -34,7 +34,8 @@ from minifut.rewrite.rule import Declined, decision
 
 @immutable
 class FlaggedWrites:
-    """Results that points write on a condition, and what they compute for it."""
+    """Results that points write where a condition has a truth value, and what they
+    compute for that."""
 
     condition: Name
     holds: bool

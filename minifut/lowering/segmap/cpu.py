@@ -93,7 +93,8 @@ class Clamped:
 
 @immutable
 class CollectedPoints:
-    """`emit` makes the loop over points, from the first to before the last."""
+    """`emit` makes the loop over points with given outer indices, from the first to
+    before the last."""
 
     emit: Callable[[KernelBuilder, Indices, kc.Expression, kc.Expression], None]
 
@@ -304,7 +305,8 @@ def points(
 
 
 def tested(k: KernelBuilder, loop: kc.For) -> tuple[kc.Statement, ...]:
-    """A loop that tests the checks of a block, by one test if that is enough."""
+    """A loop that tests the checks of a block, by a test of the block if that is
+    enough."""
     made = test_range(loop, CodeContext(k)) or (loop,)
     return change_loops(made, lambda at: split_points(k, at) if at.points else None)
 

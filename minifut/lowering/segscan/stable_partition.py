@@ -232,7 +232,8 @@ class _Finder:
         return {**grown, index: Size.of(index) + 1}
 
     def is_permutation(self, streams: list[Stream]) -> bool:
-        """Whether streams follow each other from the first place, with all points."""
+        """Whether the streams are one behind the other from the first place on, and all
+        points are in one."""
         if not all(all(p is not None for p in s.places) for s in streams):
             return False
         (index,), sizes = self.operation.space.indices, self.operation.space.sizes
@@ -272,7 +273,8 @@ def _written(stream: Stream) -> list[Size]:
 
 
 def _needed_for(names: set[Name], statements: Iterable[Stm]) -> tuple[Stm, ...]:
-    """The statements that give these names, may fail or print, and what they need."""
+    """The statements that give these names, those that may fail or print, and what
+    they need."""
     found: list[Stm] = []
     for statement in reversed(list(statements)):
         acts = any(isinstance(node, Assert | Trace) for node in walk(statement))

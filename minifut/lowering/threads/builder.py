@@ -231,7 +231,8 @@ class KernelBuilder(CodeBuilder):
         return kc.Literal(0, kc.LONG)
 
     def may_call(self, function: core.Function) -> bool:
-        """Whether the code may call such a device function here; else it is inlined."""
+        """Whether the code may call such a device function here; else the call is
+        inlined."""
         return True
 
     def private_array(

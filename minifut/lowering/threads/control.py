@@ -243,7 +243,8 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
     rounds = [] if carried else find_rounds(k, exp, places)
 
     def once(outside: list[kc.Statement]) -> None:
-        """One iteration; what it put into arenas is freed, unless carried on."""
+        """One iteration; what it put into arenas is freed, unless the loop carries
+        it."""
         with k.nested() as body:
             _again(k, places, k.body(exp.body))
         if carried:

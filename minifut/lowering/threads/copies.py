@@ -24,7 +24,8 @@ AHEAD = 4
 
 
 def copy_elements(k: KernelBuilder, target: Array, source: Array) -> None:
-    """Copy an array, with four loads before their stores where that gains."""
+    """Copy an array, with four loads before the stores of what they load where that
+    gains."""
     if k.loads_ahead and target.shape:
         k.each(target.shape[:-1], lambda at: _copy_row(k, target, source, at))
     else:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 @immutable
 class RelocatableArray:
-    """An array whose size, and so address in the arena, changes: a variable offset."""
+    """An array whose size, and so whose address in the arena, changes: its offset is a
+    variable."""
 
     memory: kc.Memory
     offset: kc.Variable
@@ -48,7 +49,8 @@ def relocatable_array(k: KernelBuilder, bound: Param) -> RelocatableArray:
 def offset_in_arena(
     k: KernelBuilder, place: RelocatableArray, value: Array, copied: bool = False
 ) -> kc.Expression:
-    """The value's offset in the arena; copied there if elsewhere, or if it must."""
+    """The offset of the value in the arena; it is copied there if it is elsewhere, or
+    if it must be."""
     if copied or value.memory != place.memory or not value.is_row_major:
         copy = k.arena_array(place.memory.element, value.shape, "copy")
         k.copy(copy, value)

@@ -117,7 +117,8 @@ def clamp_tile_sizes(
 
 
 def _dimensions(operation: kernels.SegMap) -> TileDimensions:
-    """Those of its results, if equal and there is a group for each block; else none."""
+    """Those of its results, if all are equal and there is a group for each block of
+    them; else none."""
     blocked = [
         result
         for result in operation.body.result

@@ -364,7 +364,8 @@ def _read_in_nests(exp: SegMap, arrays: frozenset[Name]) -> Iterator[Name]:
 
 
 def _loaded_rows(exp: SegMap, registers: frozenset[Name]) -> Iterator[Name]:
-    """The rows that a thread reads only to start a tile, or by point in its nests."""
+    """The rows that a thread reads only as the start of a tile, or point by point in
+    its nests."""
     for node in walk(exp.body):
         match node:
             case core.Loop():

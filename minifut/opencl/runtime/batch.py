@@ -324,7 +324,8 @@ class BatchMemory:
         return memory, share(*given)
 
     def reserve(self, nbytes: int, count: int) -> None:
-        """Make room for launches, and places for how far they are: nothing is done."""
+        """Make room for launches, and so many places for how far they are: nothing is
+        done."""
         if nbytes > self.content.nbytes:
             self.content, self.buffer = self._make(2 * nbytes)
         size = 4 * self._line * (count + 1)

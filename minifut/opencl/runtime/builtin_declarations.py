@@ -99,7 +99,8 @@ def parts_of(header: str) -> tuple[Part, ...]:
 
 @cache
 def _declared() -> tuple[Part, ...]:
-    """PoCL's declarations of built-in functions; empty if its headers are not found."""
+    """PoCL's declarations of built-in functions; empty if its headers are not where its
+    package has them."""
     package = find_spec("pocl_binary_distribution")
     if package is None or package.origin is None:
         return ()

@@ -67,7 +67,8 @@ def subgroup_of(family: str, extensions: Sequence[str]) -> int:
 
 
 def describe_family(handle: Any) -> tuple[str, bool]:
-    """The family of an OpenCL GPU, and whether its compiler takes NVIDIA's options."""
+    """The family of an OpenCL device that is a GPU, and whether its compiler takes
+    NVIDIA's options."""
     extensions = handle.extensions.split()
     capability = None
     if "cl_nv_device_attribute_query" in extensions:

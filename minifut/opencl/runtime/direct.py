@@ -194,7 +194,8 @@ def _plain(values: tuple[Value, ...]) -> list[EntryLeaf] | None:
 
 
 def _is_plain_scalar(name: str, type_: str) -> str:
-    """The test for a number taken as it is, or of Python's `float` without overflow."""
+    """The test for a number that a run takes as it is, or of Python's `float` without
+    overflow."""
     dtype = DTYPES[type_]
     if dtype.kind in "iu":
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max

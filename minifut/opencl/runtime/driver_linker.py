@@ -28,7 +28,8 @@ _flags = (ctypes.c_char_p * 5)(*KNOWN, b"-nodefaultlibs", b"-lgcc", None)
 
 
 def link_without_libraries(handle: Any, version: str) -> bool:
-    """Let kernels of a device of PoCL be linked by themselves; whether they are."""
+    """Let kernels of a device of PoCL be linked by themselves; gives whether they
+    are."""
     if VERSION not in version:
         return False
     flags = ctypes.addressof(_flags)

@@ -111,7 +111,8 @@ class FirstLaunches:
             self.repeat(repeated)
 
     def run(self, repeated: Repeated | None = None) -> None:
-        """Build what is not built, enqueue what waits, and what a batch does after."""
+        """Build what is not built, and enqueue what waits, with what a batch does after
+        it."""
         if self.is_guess:
             message = "launches of a loop that may have ended are followed by others"
             raise InternalError("opencl", message)

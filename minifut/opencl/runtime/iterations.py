@@ -195,7 +195,8 @@ def is_missing(taken: tuple[Any, ...]) -> bool:
 
 
 def place_of(value: Any) -> Any:
-    """What tells values apart: of a block of the pool its place, so it is not kept."""
+    """What tells a value from others: of a block of the pool where it is, so that it is
+    not kept."""
     if isinstance(value, PoolBlock):
         return value.buffer, value.nbytes, value.capacity
     return value

@@ -45,7 +45,8 @@ def host_memory() -> int:
 
 
 def available_memory() -> int | None:
-    """The bytes to be had without swapping; None where the system does not say."""
+    """The bytes that can be had without swapping; None where the system does not
+    say."""
     with contextlib.suppress(OSError):
         text = Path("/proc/meminfo").read_text()
         if match := re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE):

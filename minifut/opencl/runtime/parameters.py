@@ -22,7 +22,8 @@ CPU_TILE_BYTES = 15 << 16
 
 
 def on_device(parameter: Parameter, device: Device) -> Parameter:
-    """The parameter with the defaults of the device's family, in its bounds."""
+    """The parameter with the defaults of the device's family, and the bounds that the
+    device sets."""
     default = parameter.defaults.get(device.family)
     if device.kind == "cpu" and parameter.kind == "tile_side":
         side = parameter.defaults.get("cpu", 1) if default is None else default

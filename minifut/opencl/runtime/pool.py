@@ -209,7 +209,8 @@ class Pool:
             raise self.out_of_memory(nbytes) from error
 
     def _is_too_much(self, capacity: int) -> bool:
-        """Whether the system would end processes rather than refuse a block."""
+        """Whether the system would end processes for want of memory, in place of
+        refusing a block."""
         if not self._device.shares_memory or capacity < LARGE:
             return False
         free = available_memory()

@@ -35,7 +35,8 @@ class NotLoaded(ABC):
         max_memory: int | None = None,
         session: Session | None = None,
     ) -> Instance:
-        """The program on a device, in its schedule, with these values of parameters."""
+        """The program on a device, in the schedule that fits it, with these values of
+        tunable parameters."""
         from minifut.opencl.runtime.sessions import open_session
 
         if session is None:

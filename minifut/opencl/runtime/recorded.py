@@ -197,7 +197,8 @@ class Recorder:
         self.fill(block, byte, len(pattern), pattern)
 
     def read(self, block: Block, byte: int, type_: str) -> Unread:
-        """A scalar that steps have computed, if only a result: no step follows."""
+        """A scalar that steps have computed, as long as it is only a result: no step
+        comes after it."""
         self._has_read = True
         return Unread(
             "out_{}[()]", np.ndarray((), DTYPES[type_], bytes_of(block), byte)

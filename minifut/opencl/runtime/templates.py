@@ -58,7 +58,8 @@ def _expand(
 
 
 def _extent(source: list[str], start: int) -> tuple[int, int]:
-    """The lines of the directive's `$else` (or else the end) and its `$end`."""
+    """The lines of the `$else` (or else the end) and of the `$end` that belong to the
+    directive."""
     depth, middle = 0, None
     for at in range(start, len(source)):
         word = source[at].lstrip().partition(" ")[0]

@@ -72,7 +72,8 @@ class UpdateNest:
         return found
 
     def needed(self, at: Mapping[int, Atom], results: tuple[Atom, ...]) -> Body:
-        """What computes results at points of some levels, and is equal at others."""
+        """What computes results at points of some levels: nothing that differs with
+        others."""
         differs = self.differs()
         statements: list[Stm] = []
         for number, level in enumerate(self.levels):
@@ -89,7 +90,8 @@ class UpdateNest:
         update: UpdatePoint,
         values: tuple[Atom, ...] = (),
     ) -> WithAcc:
-        """Maps over some levels, each point of which is updated, by array elements."""
+        """Maps over some levels, each point of which is updated, with its elements of
+        these arrays."""
 
         def over(
             inner: Builder, accumulator: Name, at: dict[int, Atom], rows: Sequence[Atom]

@@ -154,7 +154,8 @@ def _with_tapes(
     at: Atom,
     kept: list[int],
 ) -> Body:
-    """The body of the loop without the sums, keeping early what they read."""
+    """The body of the loop without the sums, which keeps what they read as soon as it
+    is there."""
     dropped = frozenset().union(*(term.dropped for term in terms))
     bound = {p.name for s in exp.body.statements for p in s.pattern}
     inner = build.nested()

@@ -214,7 +214,8 @@ class _Gather:
         return build.apply(nest.item.operator, (*old, *values))
 
     def values(self, build: Builder, sources: dict[int, Atom]) -> tuple[Atom, ...]:
-        """Emit what a point of all levels sends: neutral if its branch updates none."""
+        """Emit what a point of all levels sends: the neutral element where its branch
+        updates nothing."""
         statements: list[Stm] = []
         for number, level in enumerate(self.nest.levels):
             statements += level.rows(sources[number])

@@ -130,7 +130,8 @@ class BlockStepsEmitter:
         state: tuple[Name, ...],
         checks: bool = False,
     ) -> Iterator[tuple[Builder, Renaming]]:
-        """A body that begins with the values of a step, and the step's names there."""
+        """A body that begins with the values of a step, and the names there of what
+        the step has."""
         own = (p.name for p in (*self.steps.arrays, *self.steps.state))
         names = dict(zip(own, (*arrays, *state), strict=True))
         with build.body() as body:
@@ -186,7 +187,8 @@ class BlockStepsEmitter:
     def run(
         self, build: Builder, block: Name, state: tuple[Name, ...]
     ) -> tuple[Name, tuple[Name, ...], Name]:
-        """How many steps from here on fit, the state after them, if a step has it."""
+        """How many steps from here on fit, the state after them, and whether it is one
+        of a step."""
         types = build.types(state)
         params = build.parameters((I64, *types, BOOL, BOOL), "run")
         count, *now, there, goes = (p.name for p in params)

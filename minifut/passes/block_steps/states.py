@@ -29,7 +29,8 @@ Renaming = dict[Name, Name]
 
 @immutable
 class LoopLevel:
-    """A loop: its counter, and scalars before what it repeats, with their checks."""
+    """A loop: its counter, and the statements of scalars before what it repeats, with
+    checks of them."""
 
     form: core.ForLoop
     before: tuple[Stm, ...]
@@ -80,7 +81,8 @@ class RepeatedMap:
     def following(
         self, build: Builder, names: Renaming
     ) -> tuple[tuple[Atom, ...], Name]:
-        """The state after a step whose values are there, and whether one has it."""
+        """The state after a step whose values are there, and whether there is a step
+        with it."""
         copy_statements(build, self.after, names)
         carried = tuple(_named(atom, names) for atom in self.results)
         *outer, inner = self.levels
@@ -240,7 +242,8 @@ def steps_of_level(loop: core.Loop) -> RepeatedMap | None:
 
 
 def _invariant(exp: SegMap) -> tuple[tuple[Stm, ...], tuple[Stm, ...]]:
-    """The statements of a map that compute the same at all points, and the others."""
+    """The statements of a map that compute the same scalars at all points, and the
+    others."""
     varying = set(exp.space.indices)
     same: list[Stm] = []
     point: list[Stm] = []

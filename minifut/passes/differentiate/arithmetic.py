@@ -89,7 +89,8 @@ def choose(build: Builder, condition: Atom, then: Atom, otherwise: Atom) -> Name
 def times(
     build: Builder, formula: str, operands: Mapping[str, Atom], factor: Atom
 ) -> Atom | None:
-    """The formula's value times `factor` of these `operands`; None if that is 0."""
+    """The formula's value times `factor`; None if that is 0. `operands` are what the
+    letters stand for."""
     if formula == "0" or is_zero(factor):
         return None
     if formula == "1":

@@ -52,7 +52,8 @@ gain"""
 def is_scalar_code(
     statements: Iterable[Stm], most: int = CHEAP_STATEMENTS, checked: bool = False
 ) -> bool:
-    """Whether these are few, on scalars, without loops, and checks unless `checked`."""
+    """Whether there are few statements, on scalars, without loops, and without checks
+    unless `checked`."""
     inner = list(nodes_of(Stm, *statements))
     allowed = (*SCALAR, core.Assert) if checked else SCALAR
     return len(inner) <= most and all(

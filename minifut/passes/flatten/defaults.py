@@ -273,7 +273,8 @@ class LastVersion:
         return points * (ONE + (ONE - long) * CPU_LONG_ROWS)
 
     def _in_vectors(self, points: Size) -> Size:
-        """None if they fold what they share (lanes), in rows that fill no vector."""
+        """None if they fold what they share, so that they are lanes, and are in rows
+        that fill no vector."""
         for fold, shared in zip(self.folds, self.shared, strict=True):
             *around, _ = fold.space.sizes
             in_rows = len(around) > 1 and product(tuple(around)) == points

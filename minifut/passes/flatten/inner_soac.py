@@ -133,7 +133,8 @@ def _flatten_fold(
     segmented: type[SegRed | SegScan],
     operators: tuple[tuple[Lambda, tuple[Atom, ...], bool], ...],
 ) -> Answer:
-    """The segmented operation with these operators, neutral elements, commutativity."""
+    """The segmented operation with these operators, neutral elements, and whether they
+    commute."""
     nest, statement, _ = judgement
     if "sequential" in statement.attributes:
         return SEQUENTIAL

@@ -15,7 +15,8 @@ REORDERED = ("add", "mul", "min", "max")
 
 
 def folds_calls(function: Lambda, but_plain: bool = False) -> bool:
-    """Whether a point folds results of calls best done on vectors, not plainly."""
+    """Whether a point folds what functions give that are best done on vectors; other
+    than by plain folds."""
     return any(
         has_calls(node.function) and not (but_plain and is_plain_fold(node))
         for node in nodes_of(Screma, function.body)

@@ -47,7 +47,8 @@ class Sharing:
 
     @property
     def gathers_rows(self) -> bool:
-        """Whether segments are a row's elements, of rows whose places are loaded."""
+        """Whether segments are the elements of a row, and where the rows lie that are
+        combined is loaded."""
         ends = [access.slice[-1] for access in self.gathers]
         return bool(self.outer) and self.outer[-1] in ends
 
@@ -151,7 +152,8 @@ class _View:
 
 
 class _Positions:
-    """Which numbers of a point are sums of indices and of what all points share."""
+    """Which numbers of a point are sums or differences of indices and of what all
+    points share."""
 
     def __init__(self, kernel: SegRed, iotas: Set[Name]) -> None:
         self._iotas = iotas

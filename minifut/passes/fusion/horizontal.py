@@ -115,7 +115,8 @@ def _apart(a: Scatter, b: Scatter) -> Declined | None:
 
 
 def _places(scatter: Scatter) -> set[tuple[Name | None, ...]]:
-    """The arrays whose elements index a write; None for what is computed."""
+    """The arrays whose elements are the indices of a write; None for what is
+    computed."""
     function, arrays = scatter.function, scatter.arrays
     read = {p.name: x for p, x in zip(function.parameters, arrays, strict=True)}
     return {

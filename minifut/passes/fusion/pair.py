@@ -90,7 +90,8 @@ class Fusing:
     def attempt(
         self, rule: Rule, statement: Stm, needed: frozenset[Name], *above: Stm
     ) -> tuple[Stm, ...] | None:
-        """What replaces the statement and its producer; None if nothing does."""
+        """What replaces the statement and its producer; None if the rule does not
+        fire."""
         definitions = {bound.name: stm for stm in above for bound in stm.pattern}
         context = StatementContext(self.names, self.scope, definitions, needed=needed)
         outcome: Outcome = rule(statement, context)
@@ -111,8 +112,8 @@ def has_soac(function: Lambda) -> bool:
 
 
 def has_parallelism(function: Lambda) -> bool:
-    """Whether there is a SOAC inside that the program does not want written out or done
-    by one thread."""
+    """Whether there is a SOAC inside that the program does not want written out or
+    done by one thread."""
     return _has_parallelism(function.body)
 
 

@@ -76,7 +76,8 @@ class Access:
         return []
 
     def is_adjacent(self, name: Name) -> bool:
-        """Whether rounds of a sequential variable read neighbours, or all the same."""
+        """Whether rounds of a sequential variable read neighbours, or all the same, of
+        an array as it is."""
         last = [len(self.places) - 1]
         return not self.varies_with(name) or self.places_along(name) == last
 

@@ -234,7 +234,8 @@ class _LayoutRewriter:
         self.results(kernel, choice)
 
     def results(self, statement: Stm, choice: KernelChoice) -> None:
-        """The kernel with its variable fastest and its results laid out."""
+        """The kernel with its variable fastest and its results as they are to be laid
+        out."""
         kernel = statement.exp
         wanted = dict(choice.results)
         views: tuple[Stm, ...] = ()

@@ -104,7 +104,8 @@ class _Planner:
 
     @property
     def is_greedy(self) -> bool:
-        """Whether so many transitions were tried that only the best is followed."""
+        """Whether so many transitions have been tried that only the best is
+        followed."""
         return self.tried > MOST_TRANSITIONS
 
     # --- bodies -----------------------------------------------------------------------

@@ -86,7 +86,8 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
 def exchange_dimensions(
     statement: Stm, fastest: Name, context: StatementContext
 ) -> tuple[Stm, ...]:
-    """The kernel with one variable innermost, its results viewed in the old order."""
+    """The kernel with one variable innermost, and its results as views in the old
+    order."""
     kernel = statement.exp_of(SegMap)
     space = kernel.space
     order = innermost(space.indices.index(fastest), len(space.indices))

@@ -207,7 +207,8 @@ class _Decisions:
         return True
 
     def collect(self, name: Name, needed: dict[Name, Stm]) -> bool:
-        """Note what a name needs from the loop, if that is the same each time."""
+        """Note what a name needs from inside the loop, if that is the same each time
+        round."""
         if name not in self.inside or name in needed:
             return True
         statement = self.definitions.get(name)

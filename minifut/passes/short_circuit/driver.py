@@ -168,7 +168,8 @@ def _has_pair(body: Body | KernelBody) -> bool:
 
 
 def _loop_of(statements: Sequence[Stm], at: int) -> int | None:
-    """The position of the loop whose result the update there writes, if there."""
+    """The position of the loop whose result the update there writes, if both are
+    there."""
     exp = statements[at].exp
     if not isinstance(exp, Update):
         return None

@@ -122,7 +122,8 @@ def _written_over(
 
 
 def _with_rows(build: Builder, loop: Loop, array: Name, context: PlaceContext) -> Loop:
-    """The loop with copies of rows of the array whose indices do not change in it."""
+    """The loop with copies of rows in place of those of the array whose indices do not
+    change in it."""
     changing = set(bound_names(loop))
     shape = shape_of(context.scope[array])
     rows: dict[tuple[Atom, ...], Name] = {}

@@ -48,7 +48,8 @@ def with_functions(program: Program, functions: tuple[Function, ...]) -> Program
 
 
 def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
-    """The program without dead code in those functions and in the constants."""
+    """The program without dead code, removed from those functions and from the
+    constants."""
     needed: set[Name] = set()
     functions = []
     for function in program.functions:

@@ -151,7 +151,8 @@ def bound_by(body: Body) -> set[Name]:
 
 
 def views_of_inputs(exp: Screma) -> dict[Atom, core.Reshape]:
-    """The inputs in other shapes, by the names of rows, where all have one shape."""
+    """The inputs in other shapes, by the names of their rows in these, where all rows
+    have the same shape."""
     names = [parameter.name for parameter in exp.function.parameters]
     inputs = dict(zip(names, exp.arrays, strict=True))
     bound = {*inputs, *bound_by(exp.function.body)}

@@ -70,7 +70,8 @@ def fold_before_branch(statement: Stm, context: FactContext) -> Outcome:
 
 
 def is_for_all_but_one(exp: If, facts: Facts, numbers: Container[Any]) -> bool:
-    """Whether the side with a fold is for all points but one, of these numbers."""
+    """Whether the side with a fold is for all points but one, whose number is among
+    these."""
     test = facts.definition(exp.condition)
     if not isinstance(test, ScalarOp):
         return False

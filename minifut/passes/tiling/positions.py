@@ -111,7 +111,8 @@ class Places:
 
 
 def _common_factor(own: Size) -> int:
-    """The greatest common factor of the coefficients, with their common sign."""
+    """The greatest common factor of the coefficients, with their sign if they all have
+    the same."""
     numbers = [coefficient for _, coefficient in own.terms]
     factor = gcd(*numbers) or 1
     return -factor if numbers and all(number < 0 for number in numbers) else factor

@@ -117,7 +117,8 @@ def check_returned(
     tree: AliasTree,
     location: Location,
 ) -> None:
-    """A component declared `*` aliases no observed parameter and no other component."""
+    """A component declared `*` aliases neither an observed parameter nor another
+    component."""
     if declared is None:
         return
     observed = {

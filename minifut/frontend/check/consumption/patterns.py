@@ -94,7 +94,8 @@ def leaf_ascribed(pattern: syntax.Pattern, inside: bool = False) -> Iterator[boo
 
 
 def written_sizes(pattern: syntax.Pattern) -> list[syntax.Exp]:
-    """The size expressions in ascriptions of a pattern, but for names and constants."""
+    """The size expressions in the ascriptions of a pattern, but those that are names
+    or constants."""
     found: list[syntax.Exp] = []
     waiting: list[syntax.Node] = [pattern]
     while waiting:

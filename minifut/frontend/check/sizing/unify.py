@@ -198,7 +198,8 @@ def _meets_size_parameter(state: Sizing, *sizes: Size) -> bool:
 def _absorb(
     state: Sizing, usage: Usage, bound: BoundSizes, size: Size, other: Size
 ) -> bool:
-    """An instantiated size unified with one bound inside a type is existential."""
+    """An instantiated size that is unified with one bound inside a type is
+    existential."""
     if not isinstance(size, SizeMeta) or size.id in bound:
         return False
     names = free_in_size(other)

@@ -207,7 +207,8 @@ def _accumulator(
 
 
 def _emit(plan: _Plan, build: Builder, adjoints: Adjoints) -> None:
-    """The map, inside a `WithAcc` if arrays become accumulators; notes the result."""
+    """The map, inside of a `WithAcc` if arrays become accumulators; the result is
+    noted."""
     names = list(plan.accumulated)
     inner = build.nested() if plan.converted else build
     made = list(_map(plan, inner, build))

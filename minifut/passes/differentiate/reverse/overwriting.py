@@ -96,7 +96,8 @@ class _Chain:
 
 @immutable
 class _Link:
-    """A statement of them, which changes `start`, with others before and after it."""
+    """One statement of them, which changes the array `start`, with others before and
+    after it."""
 
     start: Atom
     statements: tuple[Stm, ...]
