@@ -328,8 +328,9 @@ def _interior(
         ):
             return False
         a, b = exp.operands
-        turned = exp.operator.name == "add" and b in known and within(same, (a,))
-        return turned or (a in known and within(same, (b,)))
+        if exp.operator.name == "add" and b in known:
+            a, b = b, a
+        return a in known and within(same, (b,))
 
     for statement in body.statements:
         exp, bound = statement.exp, {p.name for p in statement.pattern}

@@ -17,7 +17,6 @@ from minifut.ir.node import mutable
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.vectorise.registers import CROWDED
 from minifut.kernel_passes.vectorise.varying import changed_types
 from minifut.names import Name
 from minifut.rewrite.rule import Decline, Declined, Remark
@@ -39,9 +38,9 @@ class NotVectorisable(Decline):
 class LoopContext(CodeContext):
     """The context of a loop over points: candidate numbers of lanes, largest first, of
     which the first one is selected when the kernel is built that no parameter of
-    `limits` is below (there may be just one, without limits). There is code for others
-    than the largest only where that may take too many registers; the numbers for which
-    there is are added to `widths`, and `governing` has chosen the only one. Registers
+    `limits` is below (there may be just one, without limits). There is code for those
+    that are the default of a limit for some device, and for the largest: they are added
+    to `widths`, and `governing` has chosen the only one. Registers
     in `numbers` never hold a NaN. `fresh`: what the kernel writes is no other parameter
     of it; `around`: its statements. `inside`: another loop is around, so that points
     may be those of a short row. What must hold for shared rounds is added to `assumed`.
@@ -68,7 +67,8 @@ class LoopContext(CodeContext):
         has half as many lanes."""
         share = 2 if any(t.bits == 64 for t in changed_types(body)) else 1
         chosen = single
-        widths = self.choices if CROWDED in self.limits else self.choices[:1]
+        usual = {number for p in self.limits for _, number in p.defaults}
+        widths = [w for w in self.choices if w == self.choices[0] or w in usual]
         for number, width in reversed([*enumerate(widths)]):
             with self.k.nested() as statements, untraced(self.k, number > 0):
                 make(width // share)

@@ -292,7 +292,7 @@ def _written_once(
         if (len(users), len(around)) != (1, 1):
             continue
         (user,), (loop,) = users, around
-        starts_so = not deferred.keys().isdisjoint(loop.initial)
+        starts_so = chain.names & deferred.keys() & set(loop.initial)
         if starts_so and isinstance(loop.form, core.ForLoop):
             for bound in user.pattern:
                 if bound.name in chain.names:
