@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Param, Rearrange, Stm
-from minifut.ir.kernels import GRID, SegMap, SegSpace
+from minifut.ir.kernels import SegMap, SegSpace
 from minifut.ir.node import replace
 from minifut.ir.types import array_of
-from minifut.passes.tiling.marks import LECTURE, NEST, mark_of
-from minifut.passes.tiling.nest import Variance, iotas_of, operands_of
-from minifut.passes.tiling.recognise import chosen_dimensions, unfit_body, unfit_results
+from minifut.passes.tiling.marks import LECTURE
+from minifut.passes.tiling.recognise import inner_pair
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -54,17 +53,10 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
         \(e: f32, f: f32, g: f32) -> (f32) { let h: f32 = mul_f32(e, f)
         return mul_f32(g, h) } => mul_f32
     """
-    kernel, mark = statement.exp, mark_of(statement, NEST)
-    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+    found = inner_pair(statement, context)
+    if found is None:
         return None
-    rank = len(kernel.space.sizes)
-    if rank < 3 or unfit_results(kernel) or unfit_body(kernel):
-        return None
-    iotas = iotas_of(kernel, context.definitions.values())
-    operands = operands_of(kernel, Variance(kernel), context.scope, iotas)
-    dimensions = chosen_dimensions(rank, operands)
-    if len(dimensions) != 2 or 0 in dimensions:
-        return None
+    kernel, operands, dimensions = found
     outer = [o.dimensions for o in operands if 0 in o.dimensions]
     if not outer or any(s & set(dimensions) for s in outer):
         return Declined("the outermost dimension is a batch of products")

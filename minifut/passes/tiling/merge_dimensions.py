@@ -12,15 +12,14 @@ from typing import Any
 
 from minifut.ir.builder import Builder
 from minifut.ir.core import Index, Param, Rearrange, Reshape, Stm
-from minifut.ir.kernels import GRID, SegMap, SegSpace
+from minifut.ir.kernels import SegMap, SegSpace
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size, product
 from minifut.ir.traverse import free_names, map_children
 from minifut.ir.types import array_of, shape_of
 from minifut.names import Name
-from minifut.passes.tiling.marks import LECTURE, NEST, mark_of
-from minifut.passes.tiling.nest import Variance, iotas_of, operands_of
-from minifut.passes.tiling.recognise import chosen_dimensions, unfit_body, unfit_results
+from minifut.passes.tiling.marks import LECTURE
+from minifut.passes.tiling.recognise import inner_pair
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -56,18 +55,10 @@ def merge_dimensions(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         a[i, j] => a[j, i]
     """
-    kernel, mark = statement.exp, mark_of(statement, NEST)
-    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+    found = inner_pair(statement, context)
+    if found is None:
         return None
-    rank = len(kernel.space.sizes)
-    if rank < 3 or unfit_results(kernel) or unfit_body(kernel):
-        return None
-    iotas = iotas_of(kernel, context.definitions.values())
-    operands = operands_of(kernel, Variance(kernel), context.scope, iotas)
-    dimensions = chosen_dimensions(rank, operands)
-    if len(dimensions) != 2 or dimensions[0] == 0:
-        return None
-    rows, columns = dimensions
+    kernel, operands, (rows, columns) = found
     batch = rows - 1
     if any(batch in o.dimensions and columns in o.dimensions for o in operands):
         return Declined("each batch has columns of its own")

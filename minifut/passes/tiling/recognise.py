@@ -109,6 +109,27 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     return (marked(statement, Mark(mark.nest, dimensions)),)
 
 
+def inner_pair(
+    statement: Stm, context: StatementContext
+) -> tuple[SegMap, list[ReadOperand], tuple[int, ...]] | None:
+    """A marked kernel whose rows and columns to tile have dimensions around them, with
+    what it reads; None if it is none."""
+    kernel = statement.exp
+    if not isinstance(kernel, SegMap) or kernel.level != GRID:
+        return None
+    rank = len(kernel.space.sizes)
+    if rank < 3 or mark_of(statement, NEST) is None:
+        return None
+    if unfit_results(kernel) or unfit_body(kernel):
+        return None
+    iotas = iotas_of(kernel, context.definitions.values())
+    operands = operands_of(kernel, Variance(kernel), context.scope, iotas)
+    dimensions = chosen_dimensions(rank, operands)
+    if len(dimensions) != 2 or 0 in dimensions:
+        return None
+    return kernel, operands, dimensions
+
+
 def unfit_results(kernel: SegMap) -> str:
     """Why the results cannot be tiles, or nothing."""
     if not all(isinstance(r, Returns) for r in kernel.body.result):
