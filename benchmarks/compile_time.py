@@ -26,7 +26,7 @@ seconds per copy: they should not grow.
 
 gives the seconds of wall time that the command `minifut compile` takes for programs of
 a hundred lines, with Python's start, and for two large ones; a first run of each, that
-leaves Python's bytecode and the grammar's tables, does not count.
+leaves Python's bytecode, does not count.
 """
 
 from __future__ import annotations

@@ -18,11 +18,6 @@ def grammar_file(name: str) -> Path:
     return installed if installed.exists() else PACKAGE.parent / "grammar" / name
 
 
-def grammar_text(name: str) -> str:
-    """The text of a grammar: `futhark.lark`."""
-    return grammar_file(name).read_text(encoding="utf-8")
-
-
 def page_text(name: str) -> str:
     """The text of a page of the documentation that is installed (`errors.md`)."""
     installed = PACKAGE / "_docs" / name

@@ -18,9 +18,7 @@ from minifut.frontend.build_types import TYPES
 from minifut.frontend.lexer import TokenTable, tokenize
 from minifut.frontend.syntax import Program
 from minifut.frontend.syntax_errors import unexpected_token
-from minifut.frontend.tables import Table, load_table
-
-STARTS = ("program", "exp", "type")
+from minifut.frontend.tables import STARTS, Table, load_table
 
 NESTING_LIMIT = 800
 """How deep syntax may be: every operator of a chain counts, as does every bracket."""

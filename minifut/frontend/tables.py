@@ -1,22 +1,26 @@
-"""LALR(1) tables: made by Lark from a grammar, kept as JSON in minifut's cache.
+"""LALR(1) tables: made by Lark from a grammar, kept beside it.
 
-Lark does the hard part, the analysis of the grammar, but is not even imported when the
-cached table is there. A state's row maps a token kind or a rule to what to do: `n >= 0`
-go to state n, `n < 0` reduce by rule `-n - 1`. The end marker is never shifted: a row
-that has a state for it accepts the text.
+    python -m minifut.frontend.tables       after each change to a grammar
+
+Lark does the hard part, the analysis of the grammar, in half a second; the result is
+`grammar/futhark.json`, so that Lark is not even imported unless the grammar is another
+one than that of the file. A state's row maps a token kind or a rule to what to do:
+`n >= 0` go to state n, `n < 0` reduce by rule `-n - 1`. The end marker is never
+shifted: a row that has a state for it accepts the text.
 """
 
 from __future__ import annotations
 
-import importlib.util
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from minifut.cache import load_bytes, store_bytes
 from minifut.ir.node import immutable
-from minifut.resources import grammar_text
+from minifut.resources import grammar_file
 
+STARTS = ("program", "exp", "type")
+"""The start rules of the grammar of Futhark."""
 RULE = "rule "
 """Before the name of a rule in a row, as a keyword may have the same name."""
 
@@ -47,14 +51,37 @@ class Table:
 
 def load_table(grammar: str, starts: tuple[str, ...]) -> Table:
     """The table of the grammar file `grammar` for the given start rules."""
-    text = grammar_text(grammar)
-    key = "\n".join([_lark_identity(), _own_identity(), *starts, text])
-    stored = load_bytes("grammar", key)
-    if stored is not None:
-        return _from_json(json.loads(stored))
-    content = analyse(text, starts)
-    store_bytes("grammar", key, json.dumps(content).encode())
-    return _from_json(content)
+    path = grammar_file(grammar)
+    text = path.read_text(encoding="utf-8")
+    kept = _kept_for(path)
+    if kept.exists():
+        content = json.loads(kept.read_text(encoding="utf-8"))
+        if content["key"] == _key(text, starts):
+            return _from_json(content)
+    return _from_json(analyse(text, starts))
+
+
+def write_table(grammar: str, starts: tuple[str, ...]) -> Path:
+    """Keep the table of a grammar for `load_table`; the file has a line for each state
+    and each rule."""
+    path = grammar_file(grammar)
+    text = path.read_text(encoding="utf-8")
+    content = {"key": _key(text, starts), **analyse(text, starts)}
+    parts = []
+    for name, value in content.items():
+        lines = ",\n".join(map(json.dumps, value)) if isinstance(value, list) else ""
+        parts.append(f'"{name}": ' + (f"[\n{lines}\n]" if lines else json.dumps(value)))
+    kept = _kept_for(path)
+    kept.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
+    return kept
+
+
+def _kept_for(grammar: Path) -> Path:
+    return grammar.with_suffix(".json")
+
+
+def _key(text: str, starts: tuple[str, ...]) -> str:
+    return sha256("\n".join([*starts, text]).encode()).hexdigest()
 
 
 def _from_json(content: dict[str, Any]) -> Table:
@@ -63,22 +90,6 @@ def _from_json(content: dict[str, Any]) -> Table:
         for origin, action, size, kept in content["rules"]
     ]
     return Table(content["rows"], rules, content["starts"])
-
-
-def _lark_identity() -> str:
-    """The text of Lark's `__init__.py`, which states its version, unimported."""
-    found = importlib.util.find_spec("lark")
-    if found is None or found.origin is None:
-        return "absent"
-    try:
-        return Path(found.origin).read_text(encoding="utf-8")
-    except OSError:
-        return "unreadable"
-
-
-def _own_identity() -> str:
-    """This file: another version of it may store tables in another form."""
-    return Path(__file__).read_text(encoding="utf-8")
 
 
 # --- analysis, by Lark ------------------------------------------------------
@@ -111,24 +122,38 @@ def analyse(text: str, starts: tuple[str, ...]) -> dict[str, Any]:
         if terminal.pattern is not None
     }
     parse_table = lark.parser.parser._parse_table
-    numbering: dict[Any, int] = {}
-    rules: list[list[Any]] = []
-    rows: list[dict[str, int]] = []
-    for state in range(len(parse_table.states)):
-        row = {}
-        for symbol, (action, argument) in parse_table.states[state].items():
+    numbering = _in_order(parse_table)
+    rules: dict[Any, int] = {}
+    rows: list[dict[str, int]] = [{} for _ in numbering]
+    for state, number in numbering.items():
+        for symbol, (action, argument) in sorted(parse_table.states[state].items()):
             name = spelling.get(symbol) or _plain_name(symbol)
             if action is Shift:
-                row[name] = argument
-                continue
-            if argument not in numbering:
-                numbering[argument] = len(rules)
-                rules.append(_rule(argument))
-            row[name] = -numbering[argument] - 1
-        rows.append(row)
+                rows[number][name] = numbering[argument]
+            else:
+                rows[number][name] = -rules.setdefault(argument, len(rules)) - 1
     for end_state in parse_table.end_states.values():
-        rows[end_state]["$END"] = 0
-    return {"rows": rows, "rules": rules, "starts": parse_table.start_states}
+        rows[numbering[end_state]]["$END"] = 0
+    first = parse_table.start_states
+    return {
+        "starts": {start: numbering[first[start]] for start in starts},
+        "rules": [_rule(rule) for rule in rules],
+        "rows": rows,
+    }
+
+
+def _in_order(parse_table: Any) -> dict[int, int]:
+    """The number of each state: in the order in which a walk from the start states
+    finds them, symbols by name, so that each analysis gives the same table."""
+    numbering: dict[int, int] = {}
+    waiting = [state for _, state in sorted(parse_table.start_states.items())]
+    for state in waiting:
+        if state in numbering:
+            continue
+        numbering[state] = len(numbering)
+        row = parse_table.states[state].items()
+        waiting += [to for _, (action, to) in sorted(row) if action.name == "Shift"]
+    return numbering
 
 
 def _plain_name(symbol: str) -> str:
@@ -156,3 +181,7 @@ def _rule(rule: Any) -> list[Any]:
     if rule.options.expand1 and not rule.alias and len(kept) == 1:
         action = ""
     return [RULE + origin, action, size, kept]
+
+
+if __name__ == "__main__":
+    print(write_table("futhark.lark", STARTS))

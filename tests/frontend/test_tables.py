@@ -1,4 +1,4 @@
-"""The parser's table and the cache that keeps it."""
+"""The parser's table, kept beside the grammar; and the cache."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from minifut import cache
 from minifut.errors import Source
 from minifut.frontend import parser, tables
 from minifut.frontend.build_lists import LISTS
+from minifut.resources import grammar_file
 
 
 @pytest.fixture
@@ -51,18 +52,31 @@ def test_a_folder_that_cannot_be_made_is_no_error(
     assert cache.load_bytes("a", "key") is None
 
 
-def test_the_cached_table_is_the_computed_one(folder: Path) -> None:
-    computed = tables.load_table("futhark.lark", parser.STARTS)
-    (entry,) = files(folder)
-    assert tables.load_table("futhark.lark", parser.STARTS) == computed
-    entry.write_bytes(entry.read_bytes()[:-20])
-    assert set(tables.load_table("futhark.lark", parser.STARTS).starts) == set(
-        parser.STARTS
-    )
+@pytest.fixture
+def grammar(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the grammar, of which no table is kept."""
+    copy = tmp_path / "futhark.lark"
+    copy.write_bytes(grammar_file("futhark.lark").read_bytes())
+    monkeypatch.setattr(tables, "grammar_file", lambda _: copy)
+    return copy
 
 
-def test_a_cached_table_needs_no_lark(folder: Path) -> None:
-    tables.load_table("futhark.lark", parser.STARTS)
+def test_the_kept_table_is_that_of_the_grammar(grammar: Path) -> None:
+    made = tables.write_table("futhark.lark", tables.STARTS)
+    kept = grammar_file("futhark.lark").with_suffix(".json")
+    assert made != kept
+    assert made.read_text() == kept.read_text(), "python -m minifut.frontend.tables"
+
+
+def test_a_changed_grammar_is_analysed(grammar: Path) -> None:
+    tables.write_table("futhark.lark", tables.STARTS)
+    text = grammar.read_text()
+    grammar.write_text(text.replace('"def"', '"fun"'))
+    table = tables.load_table("futhark.lark", tables.STARTS)
+    assert "fun" in table.rows[table.starts["program"]]
+
+
+def test_a_kept_table_needs_no_lark() -> None:
     program = (
         "import sys\n"
         "from minifut.errors import Source\n"
