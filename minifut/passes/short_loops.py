@@ -12,7 +12,9 @@ shifts by known numbers, masks, coefficients of a polynomial.
 Conditions: the loop passes on an array of at most `SMALL` elements, or reads a literal
 of as many elements as it has rounds by its counter; the rounds are known, those of
 inner loops in each round of the outer ones, and then all places in arrays that are
-passed on; at most `LARGEST` statements when written out, without SOACs.
+passed on; at most `LARGEST` statements when written out, without SOACs. Scalars are
+enough where the counter decides what vectors have no cheap instruction for: by how much
+others are shifted, or which branch is taken.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ LARGEST = 512
 LARGEST_FOR_TABLE = 128
 """the same where only constants are gained"""
 TOO_MANY = LARGEST + 1
+SHIFTS = ("shl", "shr")
 NOT_KNOWN = Declined("an element is at a place that depends on data, or the rounds do")
 Constants: TypeAlias = dict[Name, Constant]
 
@@ -71,7 +74,19 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
     after:
         like before, with
         let y => #[unroll] let y
-    declines: no small array is passed on
+    before:
+        given (x: u32)
+        let y: u32 = loop (z: u32 = 0u32) for i: i32 < 16i32 do {
+          let k: u32 = convert_i32_u32(i)
+          let s: u32 = shr_u32(x, k)
+          let b: u32 = and_u32(s, 1u32)
+          let d: u32 = shl_u32(z, 2u32)
+          return or_u32(d, b)
+        }
+    after:
+        like before, with
+        let y => #[unroll] let y
+    declines: nothing is gained by its counter
         given (x: i32)
         let y: i32 = loop (z: i32 = x) for i: i64 < 2i64 do {add_i32(z, 1i32)}
     """
@@ -79,8 +94,8 @@ def mark_short_loop(statement: Stm, context: StatementContext) -> Outcome:
     if UNROLL in statement.attributes:
         return None
     small = any(map(_is_small, exp.parameters))
-    if not small and not _goes_over_table(exp, context):
-        return Declined("no small array is passed on")
+    if not (small or _goes_over_table(exp, context) or _decides_by_counter(exp)):
+        return Declined("nothing is gained by its counter")
     if _written_out(exp, {}, set()) > (LARGEST if small else LARGEST_FOR_TABLE):
         return NOT_KNOWN
     return (_marked(statement),)
@@ -96,6 +111,28 @@ def _goes_over_table(exp: core.Loop, context: StatementContext) -> bool:
             table = context.definition(read.array)
             if isinstance(table, core.ArrayLiteral):
                 return exp.form.bound == i64(len(table.rows))
+    return False
+
+
+def _decides_by_counter(exp: core.Loop) -> bool:
+    """Whether the counter alone decides how far something else is shifted, or on a
+    branch."""
+    if not isinstance(exp.form, core.ForLoop):
+        return False
+    counted = {exp.form.index}
+
+    def is_counted(atom: Atom) -> bool:
+        return isinstance(atom, Constant) or atom in counted
+
+    for inner in exp.body.statements:
+        match inner.exp:
+            case core.ScalarOp(_, operands) if all(map(is_counted, operands)):
+                counted.add(inner.pattern[0].name)
+            case core.ScalarOp(operator, (shifted, Name() as count)):
+                if operator.name in SHIFTS and count in counted:
+                    return not is_counted(shifted)
+            case core.If(condition=Name() as condition) if condition in counted:
+                return True
     return False
 
 
