@@ -6,11 +6,13 @@
 
 Variables are the indices of the space and those of sequential loops (which may also be
 the unnamed positions of a row taken as a whole). Sizes that are unknown before the
-program runs count as `TYPICAL`.
+program runs count as `TYPICAL`. What a point does with an array that it returns, it
+does in the result.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import TypeAlias
 
@@ -24,6 +26,7 @@ from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import children, own_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.names import Name
+from minifut.passes.layout.made_in_place import made_in_place
 from minifut.passes.layout.rounds import waits
 
 TYPICAL = 1024
@@ -105,6 +108,7 @@ def accesses_of(statement: Stm, scope: Scope) -> list[Access]:
     reader = _Reader(scope, count(kernel.space.sizes))
     for index in kernel.space.indices:
         reader.known[index] = Place(frozenset({index}))
+    reader.own.update(_own(statement, kernel))
     reader.statements(kernel.body.statements, ())
     reader.results(statement, kernel)
     return reader.found
@@ -115,12 +119,21 @@ View: TypeAlias = tuple[Name, tuple[Place | None, ...], tuple[int, ...]]
 dimensions as the view has them"""
 
 
+def _own(statement: Stm, kernel: SegmentedOperation) -> Iterator[tuple[Name, View]]:
+    """The arrays of a thread that become results, as views of these."""
+    at = tuple(Place(frozenset({index})) for index in kernel.space.indices)
+    for bound, names in made_in_place(statement):
+        kept = tuple(range(len(at), len(shape_of(bound.type))))
+        view = bound.name, (*at, *(None for _ in kept)), kept
+        yield from ((name, view) for name in names)
+
+
 @mutable
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
     kernel binds itself; `trips` of each sequential variable; `maps` are those of loops
     whose rounds may be in lanes, `waiting` of those in which each needs the one before
-    (None where not all points come by)."""
+    (None where not all points come by); `own` are the arrays that become results."""
 
     scope: Scope
     points: int
@@ -131,6 +144,7 @@ class _Reader:
     maps: set[Name] = field(default_factory=set)
     waiting: set[Name] | None = field(default_factory=set)
     found: list[Access] = field(default_factory=list)
+    own: dict[Name, View] = field(default_factory=dict)
 
     # --- scalars ----------------------------------------------------------------------
 
@@ -188,6 +202,8 @@ class _Reader:
         match exp:
             case core.Index(array, slice_):
                 self.index(bound[0].name, array, slice_, loops)
+            case core.Update(array, slice_, _) if array in self.own:
+                self.update(array, slice_, loops)
             case core.Rearrange(permutation, array) if view := self.view(array):
                 kept = tuple(view[2][d] for d in permutation)
                 self.views[bound[0].name] = view[0], view[1], kept
@@ -258,6 +274,8 @@ class _Reader:
         """An array as it is seen in the kernel; None if a thread makes it."""
         if name in self.views:
             return self.views[name]
+        if name in self.own:
+            return self.own[name]
         type_ = self.scope.get(name)
         if name in self.inner or not isinstance(type_, ArrayType):
             return None
@@ -276,23 +294,33 @@ class _Reader:
         view = self.view(array)
         if view is None:
             return
+        root, places, kept = self.part(view, slice_)
+        if kept:
+            self.views[bound] = root, places, kept
+        else:
+            self.row(root, places, (), loops)
+
+    def part(self, view: View, slice_: tuple[Atom | DimSlice, ...]) -> View:
+        """The view of a slice of a view."""
         root, places, kept = view
         after = list(places)
         for dimension, entry in zip(kept, slice_, strict=False):
             if not isinstance(entry, DimSlice):
                 after[dimension] = self.place(entry)
-        kept = tuple(d for d in kept if after[d] is None)
-        if kept:
-            self.views[bound] = root, tuple(after), kept
-        else:
-            self.access(root, tuple(p for p in after if p is not None), loops)
+        return root, tuple(after), tuple(d for d in kept if after[d] is None)
+
+    def update(
+        self, array: Name, slice_: tuple[Atom | DimSlice, ...], loops: tuple[Name, ...]
+    ) -> None:
+        """A write to an array that becomes a result."""
+        self.row(*self.part(self.own[array], slice_), loops)
 
     def access(
         self,
         array: Name,
         places: tuple[Place, ...],
         loops: tuple[Name, ...],
-        writes: bool = False,
+        writes: bool,
     ) -> None:
         if len(places) < 2:
             return
@@ -315,6 +343,7 @@ class _Reader:
         writes: bool = False,
     ) -> None:
         """All elements of a view, one after the other."""
+        writes = writes or any(array == view[0] for view in self.own.values())
         filled = list(places)
         for dimension in kept:
             position = Name(f"{array}.{dimension}", -1 - dimension)

@@ -62,6 +62,21 @@ entry main [n][m][k] (xs: [m][n]f32) (muls: [k]f32) (bias: [k][n][m]f32) =
         f"entry main [n][m] (a: [n][m]f32): [m]f32 = {FOLD} (transpose a)",
         lambda r: (matrix(r),),
     ),
+    "orthogonal_columns": Example(
+        """
+def dot [n] (a: [n]f64) (b: [n]f64): f64 = f64.sum (map2 (*) a b)
+
+entry main [n] [m] (a: [n][m]f64): [n][m]f64 =
+  let q = loop q = copy (transpose a) for j < m do
+    let v = loop v = copy q[j] for k < j do
+      let s = dot q[k] v
+      in map2 (\\x y -> x - s * y) v q[k]
+    let l = f64.sqrt (dot v v)
+    in q with [j] = map (/ l) v
+  in transpose q
+""",
+        lambda r: (r.random((19, 7)),),
+    ),
     "sum_with_transpose": Example(
         """
 entry main [n][m] (a: [m][n]f32) (b: [n][m]f32): [n][m]f32 =

@@ -84,6 +84,12 @@ def test_what_a_cpu_wants(name: str, wanted: list[str]) -> None:
     assert laid_out(name, "cpu")[1] == wanted
 
 
+def test_what_a_thread_reads_of_its_result_counts() -> None:
+    """The rows of one thread's result lie side by side, as its loops read them."""
+    program, _ = laid_out("orthogonal_columns", "cpu")
+    assert (0, 2, 1) not in [permutation for _, permutation in manifests(program)]
+
+
 @pytest.mark.parametrize(
     "name", ["planes_summed", "parts_summed", "spread_of_rows", "rows_added"]
 )
