@@ -296,9 +296,7 @@ class ExpressionVectoriser(VectorOperations):
         """A conversion between types."""
         source, target = operator.operands[0], operator.result
         if source == BOOL:
-            one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)
-            number = self.choose(operand, one, zero)
-            return kc.Cast(number, self.wide(target)) if target != I32 else number
+            return self.number_of_truth(operand, target)
         if target == BOOL:
             return self.compare("!=", operand, self.zeros(source))
         if spelling(operator).vector is not None:
@@ -313,9 +311,19 @@ class ExpressionVectoriser(VectorOperations):
         """C's conversion, in index arithmetic."""
         if source == target:
             return operand
-        if source == BOOL or target == BOOL:
-            raise NotVectorisable("a cast of booleans")
+        if source == BOOL:
+            return self.number_of_truth(operand, target)
+        if target == BOOL:
+            raise NotVectorisable("a cast to booleans")
         return kc.Cast(self.broadcast(operand), self.wide(target))
+
+    def number_of_truth(
+        self, operand: kc.Expression, target: ScalarType
+    ) -> kc.Expression:
+        """1 where it holds, else 0."""
+        one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)
+        number = self.choose(operand, one, zero)
+        return kc.Cast(number, self.wide(target)) if target != I32 else number
 
     # --- memory -----------------------------------------------------------------------
 

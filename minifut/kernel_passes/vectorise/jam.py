@@ -42,7 +42,7 @@ def vectors_at_once(points: kc.For) -> int:
     for what they carry from round to round, and read whole vectors."""
     body = points.body.statements
     varying = find_varying(body, [points.variable.name])
-    known = _affine_variables(points, varying)
+    known = affine_variables(points, varying)
     carried = 0
     for loop in loops_of(body):
         if isinstance(loop, kc.While):
@@ -64,7 +64,7 @@ def vectors_at_once(points: kc.For) -> int:
     return max(1, ACCUMULATORS // carried) if carried else 1
 
 
-def _affine_variables(points: kc.For, varying: frozenset[Name]) -> dict[Name, Affine]:
+def affine_variables(points: kc.For, varying: frozenset[Name]) -> dict[Name, Affine]:
     """The variables of points that grow by the same from each to the next."""
     known: dict[Name, Affine] = {points.variable.name: (points.variable, 1)}
     changing = assigned(points.body.statements)

@@ -6,8 +6,9 @@
 
 Those that are worth it: with loops inside, around which the device's compiler does not
 vectorise, with calls of math functions (`vectorise.calls` says why), with small
-matrices, as it leaves strides above 4 to scalar code, or with many rows of one array;
-but not those that go through rows by data (`moved_rows`).
+matrices, as it leaves strides above 4 to scalar code, with many rows of one array, or
+(the outermost) with checks of indices that are loaded; but not those that go through
+rows by data (`moved_rows`).
 The outermost loop that `vectorise_map` accepts is vectorised; where points have arrays
 of their own, or fold, that is a loop further inside. A comment in the kernel says why
 one is not. Inside of points that are done one by one, also of those that are folded,
@@ -32,10 +33,12 @@ from minifut.kernel_passes.editor import (
     loops_inside,
     loops_of,
 )
+from minifut.kernel_passes.vectorise.accesses import MASKABLE
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.kernel_passes.vectorise.calls_apart import compute_calls_apart
 from minifut.kernel_passes.vectorise.context import WIDTHS, loop_context
+from minifut.kernel_passes.vectorise.jam import affine_variables
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
 from minifut.kernel_passes.vectorise.maps import vectorise_map
 from minifut.kernel_passes.vectorise.moved_rows import moves_rows, sums_rows
@@ -44,6 +47,7 @@ from minifut.kernel_passes.vectorise.positions_of_extremes import (
 )
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.kernel_passes.vectorise.rows import Rounds
+from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -63,7 +67,11 @@ def vectorise_points(k: KernelEditor) -> None:
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
     checked = any(kc.Fail in classes_in(f.body) for f in found if not f.points)
-    profitable = (_is_profitable(loop) for loop in loops if not moves_rows(loop))
+    profitable = (
+        _is_profitable(loop) or _gathers_with_checks(loop)
+        for loop in loops
+        if not moves_rows(loop)
+    )
     if reordered or checked or any(profitable):
         k.change_loops(lambda loop: _vectorised(k, loop, reordered))
     elif loops and k.derivation is not None:
@@ -84,6 +92,27 @@ def _is_profitable(loop: kc.For) -> bool:
         or _reads_matrices(loop)
         or _writes_apart(loop)
     )
+
+
+def _gathers_with_checks(loop: kc.For) -> bool:
+    """Whether points fail, which the device's compiler makes no vectors of, read at
+    loaded indices, which wait for each other in vectors together, and store
+    neighbours."""
+    if kc.Fail not in classes_in(loop.body):
+        return False
+    varying = find_varying(loop.body.statements, [loop.variable.name])
+    known = affine_variables(loop, varying)
+    apart = False
+    for access in nodes_of(kc.Load | kc.Store, loop.body):
+        place = affine(access.index, known, varying)
+        if isinstance(access, kc.Store):
+            if place is None or number_of(place[1]) != 1:
+                return False
+        elif place is None:
+            if access.memory.element.bits not in MASKABLE:
+                return False
+            apart = True
+    return apart
 
 
 def _writes_apart(loop: kc.For) -> bool:
@@ -177,7 +206,8 @@ def _vectorised(
     moves = moves_rows(loop)
     if moves and sums_rows(loop):
         return (loop,)
-    if moves or not _is_profitable(loop):
+    gains = _is_profitable(loop) or (not inside and _gathers_with_checks(loop))
+    if moves or not gains:
         return (loops_inside(loop, further),)
     limits, comments = lane_limits(loop.body.statements, loop.variable.name)
     context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)
