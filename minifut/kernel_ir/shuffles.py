@@ -12,6 +12,7 @@
     minifut_low_bits(bytes)        the lowest bits of the bytes of a word, side by side
     minifut_count(bits)            how many bits are 1
     minifut_compress_16X32(a, bits)    the lanes whose bits are 1, side by side
+    minifut_first_16_i64(a, mask)      the first lane that is active, of at least one
 
     any(mask), all(mask)           of lanes that are 0 or -1
     min(a, b), max(a, b)           of two values of one type
@@ -27,6 +28,15 @@ STRIDES = (2, 3)
 """of elements that are taken from whole vectors"""
 SQUARES = {32: 8, 64: 4}
 """the lanes of 256 bits, of which squares are transposed, by the bits of a lane"""
+FIRST_OF = {
+    "i32": "int",
+    "u32": "uint",
+    "i64": "long",
+    "u64": "ulong",
+    "f32": "float",
+    "f64": "double",
+}
+"""elements, with their names in OpenCL"""
 _MASKS = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
 
 
@@ -84,6 +94,24 @@ def _compress_definition(lanes: int, bits: int) -> str:
         "  }\n"
         f"  return vload{lanes}(0, to);\n"
         "}\n#endif\n"
+    )
+
+
+def first_active(lanes: int, element: str) -> str:
+    """The name of the function that gives the first active lane of a vector."""
+    return f"minifut_first_{lanes}_{element}"
+
+
+def _first_definition(lanes: int, name: str) -> str:
+    element = FIRST_OF[name]
+    return (
+        f"static {element} {first_active(lanes, name)}({element}{lanes} a, "
+        f"int{lanes} mask) {{\n"
+        f"  {element} values[{lanes}]; int active[{lanes}], at = 0;\n"
+        f"  vstore{lanes}(a, 0, values); vstore{lanes}(mask, 0, active);\n"
+        "  while (!active[at]) at++;\n"
+        "  return values[at];\n"
+        "}\n"
     )
 
 
@@ -214,6 +242,11 @@ SHUFFLES: dict[str, str] = (
     | {
         compress(lanes, bits): _compress_definition(lanes, bits)
         for lanes, bits in ((16, 32), (8, 32), (8, 64))
+    }
+    | {
+        first_active(lanes, name): _first_definition(lanes, name)
+        for name in FIRST_OF
+        for lanes in (4, 8, 16)
     }
     | {
         interleave(part, lanes, bits): _definition(

@@ -49,10 +49,10 @@ def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
         {
                 y = active_1 ? x : y;
         }
-    declines: a cast of booleans
+    declines: a cast to booleans
         lanes (bool c, int x)
         if (c) {
-            x = (int)c;
+            c = (bool)x;
         }
     """
     lanes = vectoriser.lanes

@@ -120,9 +120,9 @@ def traverse_in_squares(loop: kc.For, vectoriser: Vectoriser) -> KernelOutcome:
             * 0L) + i) + (n * 2L)], xs[((n * 0L) + i) + (n * 3L)])) - y;
         }
         *(__global loose_long4 *)(ys + 0L) = y;
-    declines: a cast of booleans
+    declines: a cast to booleans
         like before, with
-        - y; => - (long)(y > 0);
+        - y; => - (long)((bool)y);
     """
     if not (rows := _rows_of(loop, vectoriser)):
         return None

@@ -11,6 +11,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_ir.shuffles import SHUFFLES, first_active
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.clamps import clamped_ends
@@ -256,12 +257,20 @@ class Vectoriser:
 
     def fail(self, fail: kc.Fail) -> None:
         """The first active lane fails, as the first point would."""
-        lanes, vectorised = self.lanes, list(map(self.lanes.vectorise, fail.values))
+        lanes = self.lanes
+        values = tuple(self.first(lanes.vectorise(value)) for value in fail.values)
+        self.out.append(replace(fail, values=values))
 
-        def failure(lane: int) -> kc.Statement:
-            return replace(fail, values=tuple(lanes.lane(v, lane) for v in vectorised))
-
-        self.out.extend(self.where_active(failure))
+    def first(self, value: kc.Expression) -> kc.Expression:
+        """That of the first active lane."""
+        lanes = self.lanes
+        if lanes.mask is None or value.type.lanes == 1:
+            return lanes.lane(value, 0)
+        scalar = value.type.scalar
+        function = first_active(lanes.width, scalar.name)
+        if function not in SHUFFLES:
+            raise NotVectorisable(f"a message with a vector of {scalar}")
+        return kc.Call(function, (value, lanes.mask), kc.VectorType(scalar))
 
     # --- control ----------------------------------------------------------------------
 
