@@ -58,11 +58,16 @@ def list_elements(statement: Stm, context: StatementContext) -> Outcome:
     declines: it has many elements
         given (xs: [40]i32)
         let zs: [80]i32 = concat(0, 80, xs, xs)
+    declines: where its parts end is not known
+        given (n: i64, m: i64, xs: [n]i32, ys: [m]i32)
+        let zs: [3]i32 = concat(0, 3, xs, ys)
     """
     (bound,) = statement.pattern
     if not 0 < elements_in(bound.type) <= MOST:
         return Declined("it has many elements")
     exp = statement.exp
+    if isinstance(exp, core.Concat) and None in _lengths(exp, context):
+        return Declined("where its parts end is not known")
     build = context.builder(statement)
     sizes = [size.as_constant or 0 for size in shape_of(bound.type)]
     cells = [
@@ -82,8 +87,7 @@ def _element(
     match exp:
         case core.Concat(dimension, arrays):
             at = place[dimension]
-            for array in arrays:
-                size = array_type(array, context.scope).shape[dimension].as_constant
+            for array, size in zip(arrays, _lengths(exp, context), strict=True):
                 assert size is not None
                 if at < size:
                     inner = (*place[:dimension], at, *place[dimension + 1 :])
@@ -94,6 +98,12 @@ def _element(
         case core.Replicate(shape, value):
             return _read(build, value, place[len(shape) :], context)
     raise AssertionError(exp)
+
+
+def _lengths(exp: core.Concat, context: StatementContext) -> list[int | None]:
+    """Those of the parts, as far as they are known."""
+    types = [array_type(array, context.scope) for array in exp.arrays]
+    return [type_.shape[exp.dimension].as_constant for type_ in types]
 
 
 def _read(
