@@ -16,8 +16,8 @@ from __future__ import annotations
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
-from minifut.ir.search import nodes_of
-from minifut.ir.traverse import used_names, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import used_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
@@ -64,7 +64,7 @@ def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
         like before, with
         k + 1 => i + 1
     """
-    if not loop.body.statements or any(isinstance(n, OPAQUE) for n in walk(loop.body)):
+    if not loop.body.statements or contains(loop.body, OPAQUE):
         return None
     moved = _invariants_of(loop)
     if not moved:
@@ -77,11 +77,8 @@ def _takes_long(exp: kc.Expression) -> bool:
     """Whether it loads, divides or calls a function."""
     return any(
         isinstance(node, kc.Load)
-        or (
-            isinstance(node, kc.Operation)
-            and operator_cost(node.operator) is not OperatorCost.ADDITION
-        )
-        for node in walk(exp)
+        or operator_cost(node.operator) is not OperatorCost.ADDITION
+        for node in nodes_of(kc.Load | kc.Operation, exp)
     )
 
 
@@ -94,7 +91,7 @@ def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
     same: list[kc.Declare] = []
     loading = True
     for statement in body:
-        loading = loading and not any(isinstance(n, LEAVING) for n in walk(statement))
+        loading = loading and not contains(statement, LEAVING)
         if not isinstance(statement, kc.Declare) or statement.init is None:
             continue
         long = _takes_long(statement.init)

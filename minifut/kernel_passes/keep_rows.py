@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.ir.node import immutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.kernel_ir import nodes as kc
@@ -143,8 +144,8 @@ def _row_length(body: kc.Block, memory: kc.Memory, point: Name) -> int | None:
     """The number of elements from the row of a point to the next, if it is small and
     all accesses to the memory are at it, plus what does not depend on the point."""
     lengths: set[int | None] = set()
-    for node in walk(body):
-        if isinstance(node, kc.Load | kc.Store) and node.memory == memory:
+    for node in nodes_of(kc.Load | kc.Store, body):
+        if node.memory == memory:
             size = as_size(node.index)
             lengths.add(None if size is None else factor_of(size, point))
     (length, *others) = lengths

@@ -71,8 +71,8 @@ def difference(one: Form, other: Form, less: int = 0) -> Form:
 def product(one: Form, other: Form) -> Form:
     """The product."""
     for left, right in ((one, other), (other, one)):
-        if left.keys() <= {CONSTANT}:
-            factor = left.get(CONSTANT, 0)
+        factor = constant_of(left)
+        if factor is not None:
             return {m: c * factor for m, c in right.items()} if factor else {}
     return dict((to_size(one) * to_size(other)).terms)
 
@@ -122,6 +122,8 @@ def split(form: Form, atom: SizeFactor) -> tuple[Form, Form] | None:
     for monomial, coefficient in form.items():
         if atom not in monomial:
             rest[monomial] = coefficient
+        elif len(monomial) == 1:
+            slope[CONSTANT] = coefficient
         elif monomial.count(atom) > 1:
             return None
         else:

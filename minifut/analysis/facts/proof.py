@@ -99,15 +99,19 @@ class _Search:
         sign = self.sign_of(slope)
         if sign == 0:
             return False
-        bounds = self.bounds_on(atom)
-        if not any(self.bound_from(fact, atom, sign) for fact in bounds):
+        bounds = [
+            (fact, bound)
+            for fact in self.bounds_on(atom)
+            if (bound := self.bound_from(fact, atom, sign)) is not None
+        ]
+        if not bounds:
             end = self.facts.range_of_atom(atom)[0 if sign > 0 else 1]
             if self.shows(combine(product(slope, number(end)), 1, rest, 1), depth - 1):
                 return True
-        for fact in bounds:
+        for fact, bound in bounds:
             if self.steps < self.least:
                 return False
-            if self.by_fact(fact, atom, slope, rest, sign, depth):
+            if self.by_fact(fact, bound, slope, rest, sign, depth):
                 return True
         return self.by_cases(atom, slope, rest, depth)
 
@@ -146,7 +150,7 @@ class _Search:
     def by_fact(
         self,
         fact: Fact,
-        atom: SizeFactor,
+        bound: tuple[Form, Form],
         slope: Form,
         rest: Form,
         sign: int,
@@ -157,10 +161,7 @@ class _Search:
         A goal of integers that fails is at most -1, so with a fact on `by` times the
         atom what remains may fall short by `by` - 1: k q <= i < k h says q < h.
         """
-        found = self.bound_from(fact, atom, sign)
-        if found is None:
-            return False
-        by, others = found
+        by, others = bound
         left = combine(product(slope, others), -sign, product(by, rest), 1)
         left = combine(left, 1, difference(by, number(1)), 1)
         mark = len(self.used)

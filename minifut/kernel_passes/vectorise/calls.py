@@ -14,7 +14,7 @@ from typing import Any
 from minifut.ir import core
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.scalar_quotients import ROUNDED
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 
@@ -44,9 +44,7 @@ def gains_in_vectors(node: Any) -> bool:
 
 
 def _operations(node: Any) -> Iterator[kc.Operation | core.ScalarOp]:
-    return (
-        part for part in walk(node) if isinstance(part, kc.Operation | core.ScalarOp)
-    )
+    return nodes_of(kc.Operation | core.ScalarOp, node)
 
 
 def _divides(part: kc.Operation | core.ScalarOp) -> bool:

@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 
 from minifut.ir.alpha import alpha_equal
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
@@ -51,11 +52,10 @@ def memory_in_place(
     of indices say."""
     loaded: dict[kc.Memory, list[kc.Expression]] = {}
     stored: dict[kc.Memory, list[kc.Expression]] = {}
-    for statement in statements:
-        for node in walk(statement):
-            if isinstance(node, kc.Load | kc.Store) and node.memory not in own:
-                found = loaded if isinstance(node, kc.Load) else stored
-                found.setdefault(node.memory, []).append(node.index)
+    for node in nodes_of(kc.Load | kc.Store, *statements):
+        if node.memory not in own:
+            found = loaded if isinstance(node, kc.Load) else stored
+            found.setdefault(node.memory, []).append(node.index)
     both = loaded.keys() & stored.keys()
     if both:
         bound = assigned(statements) | declared(statements)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import walk
+from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
@@ -90,7 +90,7 @@ def _is_multiple(first: kc.Expression, width: int) -> bool:
 
 def _refuse_calls(statements: Sequence[kc.Statement]) -> None:
     """Bodies with calls are large, and would be refused after most of the work."""
-    if any(isinstance(node, kc.CallFunction) for s in statements for node in walk(s)):
+    if any(contains(statement, kc.CallFunction) for statement in statements):
         raise NotVectorisable("CallFunction has no vector form")
 
 

@@ -54,12 +54,12 @@ def is_scalar_code(
 ) -> bool:
     """Whether there are few statements, on scalars, without loops, and without checks
     unless `checked`."""
-    inner = list(nodes_of(Stm, *statements))
     allowed = (*SCALAR, core.Assert) if checked else SCALAR
-    return len(inner) <= most and all(
-        isinstance(s.exp, allowed)
+    return all(
+        number < most
+        and isinstance(s.exp, allowed)
         and all(isinstance(p.type, ScalarType) for p in s.pattern)
-        for s in inner
+        for number, s in enumerate(nodes_of(Stm, *statements))
     )
 
 
