@@ -130,7 +130,7 @@ def _change_blocks(
                 continue
         done.append(left[0])
         left = left[1:]
-    return tuple(done)
+    return same_or(done, tuple(statements))
 
 
 def _change_inside(node: Any, change: BlockChange) -> Any:
@@ -140,7 +140,8 @@ def _change_inside(node: Any, change: BlockChange) -> Any:
     if isinstance(node, kc.Block):
         if not has_loops(node):
             return node
-        return kc.Block(_change_blocks(node.statements, change))
+        made = _change_blocks(node.statements, change)
+        return node if made is node.statements else kc.Block(made)
     if not kc.blocks_of(node):
         return node
     return map_children(node, lambda child: _change_inside(child, change))
