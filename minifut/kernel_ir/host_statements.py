@@ -51,6 +51,16 @@ class Covering:
     most: Size
 
 
+@node
+class EqualParts:
+    """The length of the fewest equal parts of `total` of at most `most` each; `most`
+    unless that saves a quarter."""
+
+    printed = "equal_parts({total}, {most})"
+    total: Size
+    most: Size
+
+
 HostExp: TypeAlias = (
     Atom
     | ScalarOp
@@ -61,6 +71,7 @@ HostExp: TypeAlias = (
     | ComputeUnits
     | GroupSize
     | Covering
+    | EqualParts
 )
 
 

@@ -9,13 +9,14 @@ import re
 _WORDS = """
     run kernels rt np program ceil_div quiet PRELUDE covering f16 f32 f64 fmin fmax sqrt
     sign truncate quotient remainder floor_div floor_mod shift_left shift_right power
-    trailing_zeros
+    trailing_zeros equal_parts
 """
 RESERVED = frozenset((*keyword.kwlist, *dir(builtins), *_WORDS.split()))
 _OWN = re.compile(r"(?:TEXT|program|wrap)_\w+")
 _HELPER = re.compile(
     r"\b(wrap_[iu]\d+|floor_div|floor_mod|quotient|remainder|sign|truncate|"
-    r"shift_left|shift_right|power|trailing_zeros|ceil_div|covering|f16|f32|f64|fmin|fmax|sqrt|quiet)\("
+    r"shift_left|shift_right|power|trailing_zeros|ceil_div|covering|equal_parts|"
+    r"f16|f32|f64|fmin|fmax|sqrt|quiet)\("
 )
 
 

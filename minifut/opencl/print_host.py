@@ -113,6 +113,8 @@ class HostPrinter:
                 return f"run.group_size({self.size(wanted)}, {self.size(most)})"
             case kc.Covering(wanted, most):
                 return f"covering({self.size(wanted)}, {self.size(most)})"
+            case kc.EqualParts(total, most):
+                return f"equal_parts({self.size(total)}, {self.size(most)})"
             case GetParameter(parameter):
                 return f"run.parameters[{self.parameters[parameter.name]}]"
             case AtLeast(size, parameter):

@@ -4,12 +4,14 @@
                                            →   210 210 210 210 184
     p = 16, register tiles of 32 columns:  half of each vector is wasted
                                            →   register tiles of 16 columns
+    n = 8, register tiles of 6 rows:       6 2, as long as 6 6    →   4 4
 
 A block size that is a tuning parameter of its own may be any number up to its value:
 the program is right for all of them. So the host lowers it when the total is known, and
 makes the number of groups a multiple of the cores. Sizes of register tiles are
 constants of the kernel: there is a build for the parameter's value, and one for each
-half of it that a launch has wanted.
+half of it that a launch has wanted. Rows are in no vector, so that few rows are
+divided into equal parts.
 """
 
 from __future__ import annotations
@@ -145,7 +147,8 @@ def _adjustable(host: HostBuilder, sizes: list[Size]) -> list[bool]:
 def _clamped_registers(
     host: HostBuilder, dimensions: TileDimensions
 ) -> dict[Name, Atom]:
-    """Sizes of register tiles clamped to the totals."""
+    """Sizes of register tiles clamped to the totals, the last to a half and so on of
+    the parameter's value, for its vectors; others to equal parts of the total."""
     registers = [register for _, _, register in dimensions]
     mapping: dict[Name, Atom] = {}
     for (total, _, register), wanted in zip(
@@ -155,8 +158,10 @@ def _clamped_registers(
         if name is None or not wanted:
             continue
         parameter = host.build.parameters[name]
-        covering = kc.Covering(host.size(total), register)
-        mapping[name] = host.choose_build_constant(covering, parameter, name.base)
+        whole = host.size(total)
+        clamp = kc.Covering if register is registers[-1] else kc.EqualParts
+        clamped = clamp(whole, register)
+        mapping[name] = host.choose_build_constant(clamped, parameter, name.base)
     return mapping
 
 

@@ -52,6 +52,13 @@ def covering(wanted: int, most: int) -> int:
     return most
 
 
+def equal_parts(total: int, most: int) -> int:
+    """The length of the fewest equal parts of `total` of at most `most` each; `most`
+    unless that saves a quarter: each length is a build of a kernel."""
+    length = max(1, ceil_div(total, max(1, ceil_div(total, most))))
+    return length if 4 * length <= 3 * most else most
+
+
 def floor_div(a: int, b: int) -> int:
     """Towards minus infinity; 0 for division by 0."""
     return a // b if b else 0

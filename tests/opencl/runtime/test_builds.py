@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minifut.opencl.runtime import Entry, EntryLeaf, Kernel, Parameter, Program, Value
-from minifut.opencl.runtime.host_scalars import covering
+from minifut.opencl.runtime.host_scalars import covering, equal_parts
 
 TEXT = """
 __kernel void fill(__global int *failure, long n, __global int *ys)
@@ -27,6 +27,15 @@ def test_covering_is_the_least_half_that_is_enough(
     wanted: int, most: int, found: int
 ) -> None:
     assert covering(wanted, most) == found
+
+
+@pytest.mark.parametrize(
+    ("total", "most", "found"),
+    [(0, 6, 1), (1, 6, 1), (4, 6, 4), (5, 6, 6), (7, 6, 4), (8, 6, 4), (9, 6, 6),
+     (20, 6, 6), (99, 6, 6), (9, 8, 5), (17, 8, 6), (13, 8, 8), (3, 1, 1)],
+)  # fmt: skip
+def test_equal_parts_save_a_quarter(total: int, most: int, found: int) -> None:
+    assert equal_parts(total, most) == found
 
 
 def _fill(run, n):  # type: ignore[no-untyped-def]
