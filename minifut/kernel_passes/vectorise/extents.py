@@ -11,7 +11,7 @@ where nothing wraps around: what points share and was used is kept, to be tested
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import Extreme, Size
@@ -129,6 +129,31 @@ class ExtentFinder:
                 return self._combined(symbol, left, right)
         found = kc.infix(exp)
         return found and self._combined(*found)
+
+    def differing(self, exp: kc.Expression, function: str) -> list[kc.Expression]:
+        """Of the numbers whose minimum or maximum this is those that points do not
+        share."""
+        if not varies(exp, self.varying):
+            return []
+        operands = self._operands(exp, function)
+        if operands is None:
+            return [exp]
+        return [part for each in operands for part in self.differing(each, function)]
+
+    def _operands(
+        self, exp: kc.Expression, function: str
+    ) -> Sequence[kc.Expression] | None:
+        match exp:
+            case kc.Variable(name, _):
+                made = self.definitions.get(name)
+                return None if made is None else self._operands(made, function)
+            case kc.SizeValue(Size(((((Extreme(operands, greatest),)), 1),)), _):
+                fits = function == ("max" if greatest else "min")
+                return [size_value(operand) for operand in operands] if fits else None
+            case kc.Call(called, inner, _):
+                return inner if called == function else None
+        symbol, *both = kc.infix(exp) or ("",)
+        return both if symbol == function else None
 
     def _combined(
         self, symbol: str, left: kc.Expression, right: kc.Expression

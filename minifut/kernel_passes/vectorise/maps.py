@@ -36,7 +36,10 @@ from minifut.kernel_passes.vectorise.private_arrays import (
     has_scratch,
 )
 from minifut.kernel_passes.vectorise.rows import tested_before
-from minifut.kernel_passes.vectorise.shared_rounds import share_rounds
+from minifut.kernel_passes.vectorise.shared_rounds import (
+    share_rounds,
+    shares_most_rounds,
+)
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
@@ -209,9 +212,14 @@ class _Points:
             many = 1 if several else vectors_at_once(vector)
             at = start
             if many > 1:
-                left = (stop - start) % (many * width)
-                at = k.declare("jammed", stop - left)
                 jammed = many * width
+                ends = stop - (stop - start) % jammed
+                middle = k.variable("middle", kc.LONG)
+                central = kc.For(loop.variable, middle, middle + jammed, ONE, body)
+                if (worth := shares_most_rounds(central, k)) is not None:
+                    k.emit(kc.Declare(middle, (start + stop - jammed) // 2))
+                    ends = kc.Select(worth, ends, start, kc.LONG)
+                at = k.declare("jammed", ends)
                 with k.loop("block", at, start, jammed, streams=streams) as block:
                     both = self.divided(block, body, many * width, assumed)
                     self.visit(both, lanes, assumed, many)

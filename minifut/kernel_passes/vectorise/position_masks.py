@@ -1,6 +1,7 @@
 """Comparisons of positions with what all lanes share.
 
-    i < n    for i = first, first + 1, ..        lane < n - first
+    i < n         for i = first, first + 1, ..   lane < n - first
+    j < n - i     for the same i                 lane < n - first - j
 
 The numbers of lanes are compared, in 32 bits as masks are: a vector of positions is two
 of 64 bits, whose comparison is converted. What is farther away than the lanes are is
@@ -28,9 +29,12 @@ def compared_positions(
     if not lanes.varies(left):
         left, right, symbol = right, left, kc.MIRRORED[symbol]
     found = affine(left, lanes.affine, lanes.varying)
-    if found is None or number_of(found[1]) != 1 or lanes.varies(right):
+    step = None if found is None else number_of(found[1])
+    if found is None or step not in (-1, 1) or lanes.varies(right):
         return None
     first, width = found[0], lanes.width
+    if step == -1:
+        first, right, symbol = right, first, kc.MIRRORED[symbol]
     apart = kc.Cast(right, kc.ULONG) - kc.Cast(first, kc.ULONG)
     near = kc.Select(apart < width, kc.Cast(apart, kc.INT), number(width), kc.INT)
     near = kc.Select(right < first, number(-1), near, kc.INT)

@@ -36,9 +36,10 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import constants, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome
+from minifut.kernel_passes.editor import loops_of
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
-from minifut.kernel_passes.position_ranges import QUOTIENTS, RESIDUES, extreme
+from minifut.kernel_passes.position_ranges import QUOTIENTS, RESIDUES, extreme, used
 from minifut.kernel_passes.vectorise.context import LoopContext
 from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value
@@ -48,7 +49,12 @@ from minifut.kernel_passes.vectorise.varying import find_varying
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
+RoundsEnd = tuple[Extent, list[kc.Expression]]
+"""of rounds: what it is, and what is not shared of that which it is the extreme of"""
 ZERO, ONE = kc.Literal(0, kc.LONG), kc.Literal(1, kc.LONG)
+MANY = 4
+"""rounds that points share, for each of them: rounds of several vectors of which some
+points have none are masked in each vector, which takes three times as long"""
 LONGEST = 80
 """nodes of statements in a body that is written several times"""
 
@@ -75,7 +81,7 @@ def share_rounds(block: kc.For, context: LoopContext) -> KernelOutcome:
                 y = y + xs[i - j];
             }
             for (long j_1 = max((long)(0L), least); j_1 < done; j_1++) {
-                if (j_1 < (m < i ? m : i)) {
+                if (j_1 < i) {
                     y = y + xs[i - j_1];
                 }
             }
@@ -93,7 +99,20 @@ def share_rounds(block: kc.For, context: LoopContext) -> KernelOutcome:
     if body is block.body.statements:
         return Declined("no loop has bounds that differ by known numbers")
     context.assumed += sharing.assumed
-    return (replace(block, body=kc.Block(body)),)
+    return (replace(block, body=kc.Block(used(body))),)
+
+
+def shares_most_rounds(block: kc.For, k: CodeBuilder) -> kc.Expression | None:
+    """Whether the points of a block share so many more rounds than there are points
+    that those which only some have hardly count; None if that is not known before."""
+    assert block.rounds is not None
+    sharing = _Sharing(block, block.rounds, k)
+    body = block.body.statements
+    with k.nested():
+        sharing.block(body, False)
+    if len(sharing.mostly) < sum(1 for _ in loops_of(body)):
+        return None
+    return kc.any_of(sharing.mostly)
 
 
 class _Sharing:
@@ -107,6 +126,8 @@ class _Sharing:
         self.definitions = constants(body)
         self.inside = declared(body) | {block.variable.name}
         self.assumed: list[kc.Expression] = []
+        self.mostly: list[kc.Expression] = []
+        """of loops in parts, whether most rounds are those that all points have"""
 
     def block(
         self, statements: tuple[kc.Statement, ...], reassociates: bool
@@ -164,7 +185,9 @@ class _Sharing:
             return None
         if low.is_shared and high.is_shared:
             return (replace(counted, start=low.low, bound=high.low),)
-        return self.parts(counted, low, high)
+        starts = extents.differing(counted.start, "max")
+        bounds = extents.differing(counted.bound, "min")
+        return self.parts(counted, (low, starts), (high, bounds))
 
     def reads_streams(self, loop: kc.For, reassociates: bool) -> bool:
         """Whether points read streams of their own, at distances that are not known,
@@ -258,17 +281,24 @@ class _Sharing:
         for condition in conditions:
             if alpha_equal(condition, position):
                 continue
-            before = self.expanded(condition)
-            for node in walk(before):
-                if isinstance(node, kc.Variable) and node.name in self.inside:
-                    return False
-                if isinstance(node, kc.SizeValue) and node.size.names() & self.inside:
-                    return False
-                if isinstance(node, kc.Load | kc.Register) or divides(node):
-                    return False
+            before = self.before(condition)
+            if before is None:
+                return False
             found.append(before)
         self.assumed += found
         return True
+
+    def before(self, condition: kc.Expression) -> kc.Expression | None:
+        """A condition as it is known before the points; None if it is not."""
+        before: kc.Expression = self.expanded(condition)
+        for node in walk(before):
+            if isinstance(node, kc.Variable) and node.name in self.inside:
+                return None
+            if isinstance(node, kc.SizeValue) and node.size.names() & self.inside:
+                return None
+            if isinstance(node, kc.Load | kc.Register) or divides(node):
+                return None
+        return before
 
     def expanded(self, node: Any, depth: int = DEEPEST) -> Any:
         """An expression with the definitions of variables in their places."""
@@ -277,28 +307,46 @@ class _Sharing:
             return node if made is None else self.expanded(made, depth - 1)
         return map_children(node, lambda child: self.expanded(child, depth))
 
-    def parts(self, loop: kc.For, low: Extent, high: Extent) -> Sequence[kc.Statement]:
+    def parts(
+        self, loop: kc.For, lows: RoundsEnd, highs: RoundsEnd
+    ) -> Sequence[kc.Statement]:
         """The rounds that all points have, and those before and after them; or those of
         points whose bounds grow together."""
         k = self.k
+        (low, starts), (high, bounds) = lows, highs
+        at = loop.variable
+        tests = (
+            [kc.Binary("<=", start, at, kc.TRUTH) for start in starts],
+            [kc.Binary("<", at, bound, kc.TRUTH) for bound in bounds],
+        )
         with k.nested() as made:
             apart = not low.is_shared and not high.is_shared
             aligned = apart and low.is_steady and high.is_steady
             least, most = (k.named(end, "least") for end in (low.low, high.low))
             begun = least if low.is_shared else k.named(low.high, "begun")
             done = most if high.is_shared else k.named(high.high, "done")
+            many = high.low - low.high >= MANY * self.points
             if aligned:
-                grown = self.points - 1
-                together = kc.all_of(
-                    [(begun - least).equals(grown), (done - most).equals(grown)]
+                together = self.together(least, begun, most, done)
+                many = kc.any_of(
+                    [many, self.together(low.low, low.high, high.low, high.high)]
                 )
                 with k.branch(together):
                     k.emit(self.moving(loop, least, most))
                 with k.otherwise():
-                    self.emit_parts(loop, (least, begun), (most, done))
+                    self.emit_parts(loop, (least, begun), (most, done), tests)
             else:
-                self.emit_parts(loop, (least, begun), (most, done))
+                self.emit_parts(loop, (least, begun), (most, done), tests)
+        known = self.before(many)
+        if known is not None:
+            self.mostly.append(known)
         return made
+
+    def together(self, *ends: kc.Expression) -> kc.Expression:
+        """Whether both bounds grow by one from each point to the next."""
+        least, begun, most, done = ends
+        grown = self.points - 1
+        return kc.all_of([(begun - least).equals(grown), (done - most).equals(grown)])
 
     def moving(self, loop: kc.For, least: kc.Expression, most: kc.Expression) -> kc.For:
         """The rounds of points whose bounds grow together."""
@@ -322,25 +370,27 @@ class _Sharing:
         loop: kc.For,
         starts: tuple[kc.Expression, kc.Expression],
         bounds: tuple[kc.Expression, kc.Expression],
+        tests: tuple[Sequence[kc.Expression], Sequence[kc.Expression]],
     ) -> None:
-        k, at = self.k, loop.variable
+        """The rounds that all points have, which are not tested; those before, and
+        those after, which the points that do any have begun."""
+        k = self.k
         (least, begun), (most, done) = starts, bounds
-        tests: list[kc.Expression] = []
-        if least is not begun:
-            tests.append(kc.Binary("<=", loop.start, at, kc.TRUTH))
-        if most is not done or tests:
-            tests.append(kc.Binary("<", at, loop.bound, kc.TRUTH))
+        has_begun, goes_on = tests
 
-        def some(start: kc.Expression, bound: kc.Expression) -> kc.For:
+        def some(
+            start: kc.Expression, bound: kc.Expression, tests: Sequence[kc.Expression]
+        ) -> kc.For:
             body = kc.Block((kc.Branch(kc.all_of(tests), loop.body),))
             again = replace(loop, start=start, bound=bound, body=body)
             return rename_to(again, k.fresh_names((again,)))
 
         if least is not begun:
-            k.emit(some(least, extreme("min", [begun, done])))
+            end = extreme("min", [begun, done])
+            k.emit(some(least, end, [*has_begun, *goes_on]))
         k.emit(replace(loop, start=begun, bound=most))
         if most is not done:
-            k.emit(some(extreme("max", [begun, most]), done))
+            k.emit(some(extreme("max", [begun, most]), done, goes_on))
 
 
 def divides(node: object) -> bool:

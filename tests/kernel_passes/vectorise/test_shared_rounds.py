@@ -42,6 +42,13 @@ BODIES = {
           let hi = i64.min (i64.min n m) (i64.max (k - w) 9 + 3)
           in loop s = 0 for j in i64.max 0 lo..<i64.max 0 (i64.max lo hi) do
             s * 0.5 + a[j] * b[j] + f64.i64 (j * k))""",
+    "products of big numbers": """
+      def main [n][m] (a: [n]f64) (b: [m]f64) (_: i64) : []f64 =
+        let digits xs = map (\\x -> i64.f64 (x * 1000)) xs
+        let (a, b) = (digits a, digits b)
+        in tabulate (i64.max 0 (n + m - 1)) (\\k -> f64.i64 (
+             loop s = 0 for i in i64.max 0 (k - m + 1)..<i64.min n (k + 1) do
+               s + a[i] * b[k - i]))""",
     "branches around and inside": """
       def main [n][m] (a: [n]f64) (_: [m]f64) (w: i64) : [n]f64 =
         tabulate n (\\k ->
@@ -107,7 +114,7 @@ def test_several_vectors_do_their_own_rounds(name: str) -> None:
     many = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": 16})
     one = minifut.compile(BODIES[name], schedule="cpu", params={"lanes": 1})
     random = np.random.default_rng(5)
-    for n, m in [(1300, 40), (2600, 70), (3000, 3)]:
+    for n, m in [(1300, 40), (2600, 70), (3000, 3), (900, 600)]:
         given = random.random(n), random.random(m), 4
         pairs = zip(
             np.atleast_2d(many.main(*given)),
