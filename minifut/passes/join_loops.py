@@ -1,4 +1,4 @@
-r"""Pass: the loop of a scan and the loop that folds what it makes are one.
+r"""Pass: the loop of a scan, or a map, and the loop that folds what it makes are one.
 
     loop (most, tops) for i < n do {.. tops with [i] = max most xs[i]}
     loop (fall) for j < n do {.. max fall (tops[j] - xs[j])}
@@ -8,6 +8,15 @@ r"""Pass: the loop of a scan and the loop that folds what it makes are one.
 The array between is neither stored nor read, and points that traverse a row go through
 it once. Lanes that are rows traverse those of a loop that waits for itself in squares
 (`kernel_passes.vectorise.row_squares`), which neither loop alone has reason to be.
+
+A user's loop over what a map makes computes each element when it reads it:
+
+    cs <- map (\x -> table[x]) xs                     (a loop)
+    loop s for i < n do {.. cs[i] ..}
+  →
+    loop s for i < n do {let c = table[xs[i]]  ..}
+
+That is for maps of cheap operations: others go in vectors, which such a loop does not.
 
 Conditions: both loops are in a thread, have no loops inside, and have as many rounds;
 the second reads the array at its own round only, nothing else reads it, and it
@@ -23,6 +32,8 @@ from minifut.ir import core
 from minifut.ir.core import Atom, Body, Exp, Program, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
+from minifut.ir.scalar_table import OperatorCost
+from minifut.ir.scalars import operator_cost
 from minifut.ir.scope import scope_of
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import free_names, map_children, substitute
@@ -123,9 +134,34 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
     declines: it alone reads
         like before, with
         return fall => return fall, tops
-    declines: it alone reads
-        like before, with
-        tops[j] => tops[0i64]
+    before:
+        given (n: i64, xs: [n]u8, table: [256]u32)
+        let made: [n]u32 = scratch(u32, [n])
+        #[map] let ys: [n]u32 = loop (a: [n]u32 = made) for i: i64 < n do {
+          let x: u8 = xs[i]
+          let at: i64 = convert_u8_i64(x)
+          let y: u32 = table[at]
+          let b: [n]u32 = a with [i] = y
+          return b
+        }
+        let hash: u32 = loop (s: u32 = 0u32) for j: i64 < n do {
+          let t: u32 = ys[j]
+          let h: u32 = shl_u32(s, 5u32)
+          let u: u32 = xor_u32(h, t)
+          return u
+        }
+        return hash
+    after:
+        let hash: u32 = loop (s: u32 = 0u32) for i: i64 < n do {
+          let x: u8 = xs[i]
+          let at: i64 = convert_u8_i64(x)
+          let y: u32 = table[at]
+          let t: u32 = y
+          let h: u32 = shl_u32(s, 5u32)
+          let u: u32 = xor_u32(h, t)
+          return u
+        }
+        return hash
     """
     second = statement.exp
     if not isinstance(second, core.Loop) or not isinstance(second.form, core.ForLoop):
@@ -154,9 +190,9 @@ def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | No
         return None
     if (first.form.bound, first.form.type) != (second.form.bound, second.form.type):
         return None
-    if maker.attributes or any(
-        contains(e.body, core.Loop | core.Assert) for e in (first, second)
-    ):
+    if any(contains(e.body, core.Loop | core.Assert) for e in (first, second)):
+        return None
+    if maker.attributes and (statement.attributes or not _is_cheap_map(maker)):
         return None
     made = {p.name for p in maker.pattern}
     above = list(dict.fromkeys(context.definitions.values()))
@@ -189,6 +225,14 @@ def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | No
     )
     pattern = tuple(maker.pattern[n] for n in kept) + statement.pattern
     return replace(statement, pattern=pattern, exp=exp, attributes=())
+
+
+def _is_cheap_map(maker: Stm) -> bool:
+    """Whether a loop is a map that is no faster in vectors than what it reads."""
+    return maker.attributes == ("map",) and all(
+        operator_cost(op.operator) is OperatorCost.ADDITION
+        for op in nodes_of(core.ScalarOp, maker.exp)
+    )
 
 
 def _elements(maker: Stm) -> dict[Name, Atom]:

@@ -27,6 +27,12 @@ JOINED = {
     "by a loop": """map (\\xs ->
         let tops = scan f32.max 0 xs
         in loop s = 1 for i < m do s * 0.5 + tops[i] - xs[i]) xss""",
+    "a fold of a map": """map (\\xs ->
+        foldl (\\s x -> if x > s then x else s * 0.5 + x) 1
+              (map2 (\\x y -> x * y + 2) xs (reverse xs))) xss""",
+    "a fold of looked up elements": """map (\\xs ->
+        let look x = if x < 0 then 7 else [3, 1, 4, 1][i64.f32 x & 3]
+        in foldl (\\s x -> (s << 1) ^ x) 1i32 (map look xs)) xss""",
     "two folds": """map (\\xs ->
         let sums = scan (+) 0 (map (\\x -> x * x) xs)
         in (f32.sum (map2 (*) xs sums), f32.minimum sums)) xss |> unzip""",
@@ -41,6 +47,10 @@ APART = {
     "the last one is needed": """map (\\xs ->
         let sums = scan (+) 0 xs
         in loop s = 1 for i < m do s * 0.5 + sums[i] / sums[m - 1]) xss""",
+    "of exponentials, which go in vectors": """map (\\xs ->
+        foldl (\\s x -> s * 0.5 + x) 1 (map f32.exp xs)) xss""",
+    "of a map that is needed": """map (\\xs ->
+        let ys = map (+ 1) xs in (foldl (\\s x -> s * 0.5 + x) 1 ys, ys)) xss |> unzip""",
     "returned": """map (\\xs ->
         let sums = scan (+) 0 xs
         in (sums, loop s = 1 for i < m do s * 0.5 + sums[i])) xss |> unzip""",
