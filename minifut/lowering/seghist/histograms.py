@@ -9,20 +9,23 @@ memory of the destination where that may be updated in place, else in a copy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir.core import Atom, Param
+from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
 from minifut.ir.kernels import Returns, SegBinOp, SegHist, SegHistOp
 from minifut.ir.node import immutable
 from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import bins_and_values
+from minifut.ir.traverse import free_names
 from minifut.ir.types import U64, ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import combine_into, neutral_at
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue
+from minifut.names import Name
+from minifut.rewrite.rule import Declined, decision
 
 if TYPE_CHECKING:
     from minifut.lowering.host.builder import HostBuilder
@@ -205,6 +208,10 @@ def update_bin(
 ) -> None:
     """`places = places op values`, not atomically: the places are the scalars or rows
     of one bin."""
+    choice = store_if_chosen(operator, k)
+    if isinstance(choice, RecordChoice):
+        _replace_if_chosen(k, operator.operator, choice, places, values)
+        return
     if all(isinstance(value, kc.Expression) for value in values):
         old = [k.declare("old", k.read(place, ())) for place in places]
         new = k.apply(operator.operator, (*old, *values))
@@ -214,3 +221,95 @@ def update_bin(
         return
     combining = SegBinOp(operator.operator, operator.neutral, operator.vector)
     combine_into(k, combining, list(places), list(values))
+
+
+@immutable
+class RecordChoice:
+    """An operator that keeps the first values where the condition is `kept`, and else
+    gives those of `other`, such as the record with the least of a field."""
+
+    statements: tuple[Stm, ...]
+    condition: Atom
+    kept: bool
+    other: Body
+
+
+@decision()
+def store_if_chosen(operator: SegHistOp, k: KernelBuilder) -> RecordChoice | Declined:
+    r"""Read of several values of a bin those that decide, and write all only where
+    others are chosen: each is in a cache line of its own.
+
+    before:
+        given (n: i64, to: [5000]f32, at: [5000]i64, is: [n]i64, xs: [n]f32)
+        let (best: [5000]f32, first: [5000]i64) = seghist grid (i < n)
+            bins([5000], (to, at), (f32.inf, -1i64),
+              \(x: f32, p: i64, y: f32, q: i64) -> (f32, i64) {
+            let less: bool = lt_f32(y, x)
+            let (z: f32, r: i64) = if less then {y, q} else {x, p}
+            return z, r
+          }, []) -> (i64, f32, i64) {
+          let b: i64 = is[i]
+          let v: f32 = xs[i]
+          return returns b, returns v, returns i
+        }
+    after:
+        float old = to[bin];
+        bool less = v < old;
+        if (less) {
+            float new_1 = v;
+            long new_2 = i;
+            to[bin] = new_1;
+            at[bin] = new_2;
+        }
+    declines: the operator changes the values that a bin has
+        like before, with
+        if less then {y, q} => if less then {y, p}
+        else {x, p} => else {x, q}
+    """
+    function = operator.operator
+    if operator.vector or len(function.results) < 2 or _has_arrays(function):
+        return Declined("there is one value, or it is an array")
+    own = tuple(p.name for p in function.parameters[: len(function.results)])
+    *before, last = function.body.statements or (None,)
+    if last is None or not isinstance(last.exp, If):
+        return Declined("it ends in no choice")
+    made = tuple(bound.name for bound in last.pattern)
+    exp = last.exp
+    for kept, same, other in (
+        (True, exp.then, exp.otherwise),
+        (False, exp.otherwise, exp.then),
+    ):
+        if (made, same.result) == (function.body.result, own) and not same.statements:
+            return RecordChoice(tuple(before), exp.condition, kept, other)
+    return Declined("the operator changes the values that a bin has")
+
+
+def _has_arrays(function: Lambda) -> bool:
+    return not all(isinstance(type_, ScalarType) for type_ in function.results)
+
+
+def _replace_if_chosen(
+    k: KernelBuilder,
+    operator: Lambda,
+    choice: RecordChoice,
+    places: Sequence[Array],
+    values: Sequence[LoweredValue],
+) -> None:
+    own, new = operator.parameters[: len(places)], operator.parameters[len(places) :]
+    k.bind_all([p.name for p in new], values)
+    unread = dict(zip([p.name for p in own], places, strict=True))
+
+    def read(names: Iterable[Name]) -> None:
+        for name in [name for name in unread if name in names]:
+            k.bind(name, k.declare("old", k.read(unread.pop(name), ())))
+
+    read(free_names(Body(choice.statements, (choice.condition,))))
+    k.statements_of(choice.statements)
+    condition = k.scalar(choice.condition)
+    with k.unless([condition]) if choice.kept else k.branch(condition):
+        read(free_names(choice.other))
+        k.statements_of(choice.other.statements)
+        chosen = choice.other.result
+        stored = [k.declare("new", k.scalar(value)) for value in chosen]
+        for place, value in zip(places, stored, strict=True):
+            k.write(place, (), value)
