@@ -134,6 +134,9 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
     declines: it alone reads
         like before, with
         return fall => return fall, tops
+    declines: it alone reads
+        like before, with
+        tops[j] => tops[0i64]
     before:
         given (n: i64, xs: [n]u8, table: [256]u32)
         let made: [n]u32 = scratch(u32, [n])
