@@ -45,6 +45,7 @@ from minifut.passes.flatten.interchange_operator import (
     interchange_scan_with_map,
 )
 from minifut.passes.flatten.intra_group import with_own_destinations
+from minifut.passes.flatten.last_views import view_whole_results
 from minifut.passes.flatten.loop_versions import choose_version_of_loop
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.on_host import keep_on_host, loop_over_outer
@@ -62,6 +63,7 @@ from minifut.rewrite.trace import Derivation, Trace
 
 RULES: tuple[Rule, ...] = (
     loop_over_outer,
+    view_whole_results,
     choose_versions,
     # before the two that need scalar operators
     interchange_reduce_with_map,

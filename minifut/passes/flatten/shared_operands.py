@@ -74,7 +74,7 @@ def sharing_of(kernel: SegRed, iotas: Set[Name]) -> Sharing:
                 gathers.append(exp)
             through |= scalar and exp.array not in iotas and reduced in found
         if (
-            isinstance(exp, core.Index | core.Reshape)
+            isinstance(exp, core.Index | core.Reshape | core.Rearrange)
             and positions.view(statement) is not None
         ):
             pass
@@ -151,6 +151,11 @@ class _View:
     flat: bool = False
 
 
+def _whole(rank: int) -> _View:
+    """All of an array."""
+    return _View((_NOTHING,) * rank, tuple(range(rank)))
+
+
 class _Positions:
     """Which numbers of a point are sums or differences of indices and of what all
     points share."""
@@ -179,7 +184,19 @@ class _Positions:
                 whole := self._views.get(array)
             ):
                 return replace(whole, flat=True)
+            case core.Rearrange(permutation, array):
+                return self._rearranged(permutation, array)
         return None
+
+    def _rearranged(self, permutation: tuple[int, ...], array: Name) -> _View | None:
+        """A rearranged array of a point, as a part of one that is laid out like it."""
+        of = self._views.get(array, _whole(len(permutation)))
+        if of is None:
+            return None
+        starts = list(of.starts)
+        for dimension, source in zip(of.dimensions, permutation, strict=True):
+            starts[dimension] = of.starts[of.dimensions[source]]
+        return replace(of, starts=tuple(starts))
 
     def is_window(self, access: core.Index, segment: Name) -> bool:
         """Whether neighbouring segments read neighbouring elements of a row."""
@@ -200,9 +217,7 @@ class _Positions:
     def _part(self, access: core.Index, rank: int) -> _View | None:
         slice_ = access.slice
         given = sum(isinstance(entry, core.DimSlice) for entry in slice_)
-        every = range(len(slice_) + rank - given)
-        whole = _View((frozenset(),) * len(every), tuple(every))
-        of = self._views.get(access.array, whole)
+        of = self._views.get(access.array, _whole(len(slice_) + rank - given))
         if of is None:
             return None
         starts, remaining = list(of.starts), list(of.dimensions)

@@ -125,6 +125,19 @@ def test_windows_that_filters_share_are_folded_by_threads() -> None:
         assert wanted in [dict(threshold.defaults)["cpu"] for threshold in found]
 
 
+def test_columns_of_many_arrays_are_folded_by_threads() -> None:
+    """The points of all arrays are parallel, though each turns its rows round."""
+    text = """def windows [n] (xs: [n]f32): [n]f32 =
+        tabulate n (\\i -> f32.sum (tabulate 5 (\\j -> xs[i64.min (n - 1) (i + j)])))
+      entry main [d][n][m] (a: [d][n][m]f32): [d][n][m]f32 =
+        map (\\xss -> transpose (map windows (transpose xss))) a"""
+    core = stages.to_core(stages.check(Source("nest.fut", text)))
+    program = stages.to_kernels(core)
+    found = [n.threshold for n in walk(program) if isinstance(n, AtLeast)]
+    outer = [dict(t.defaults)["cpu"] for t in found if t.name.endswith(".outer")]
+    assert outer == [defaults.CPU_SHARED_ROWS]
+
+
 def outer_points(text: str) -> list[Size]:
     """What the thresholds of the outer versions of a program are compared with."""
     core = stages.to_core(stages.check(Source("nest.fut", text)))
