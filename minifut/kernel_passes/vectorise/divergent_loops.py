@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -27,10 +28,15 @@ from minifut.names import Name
 STREAM = "rounds load one element after the other"
 
 
-def refuse_streams(body: kc.Block, counters: Iterable[Name]) -> None:
+def refuse_streams(
+    body: kc.Block, counters: Iterable[Name], varying: frozenset[Name]
+) -> None:
     """Where rounds of a cheap body load one element after the other, lanes would gather
-    from as many places, and wait for the longest: five times the scalar time."""
-    if not calls_functions(body) and any(streams(body, counters)):
+    from as many places, and wait for the longest: five times the scalar time. Not where
+    all lanes read the same."""
+    if calls_functions(body) or not any(streams(body, counters)):
+        return
+    if any(varies(load.index, varying) for load in nodes_of(kc.Load, body)):
         raise NotVectorisable(STREAM)
 
 

@@ -101,7 +101,7 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
     lanes = vectoriser.lanes
     if not isinstance(loop, kc.While) or not lanes.varies(loop.condition):
         return None
-    refuse_streams(loop.body, ())
+    refuse_streams(loop.body, (), lanes.varying)
     refuse_probes(loop)
     refuse_writes(loop.body)
     outer = lanes.mask
@@ -119,15 +119,16 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
 
 @rule(paper=MASKS)
 def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
-    """Give each lane a counter of its own where their bounds differ.
+    """Count until the last lane has done its rounds where their bounds differ; with a
+    counter for each lane where their starts do.
 
     before:
-        lanes (int x, int y)
-        for (int i = 0; i < x; i++) {
+        lanes (int x, int y, int z)
+        for (int i = z; i < x; i++) {
             y = y + i;
         }
     after:
-        int4 i = ((int4)(0));
+        int4 i = z;
         int4 live = i < x;
         while (any(live)) {
                 y = live ? as_int4(as_uint4(y) + as_uint4(i)) : y;
@@ -135,19 +136,24 @@ def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutco
                 live = i < x;
         }
     declines: rounds load one element after the other
-        lanes (int x, float y)
+        lanes (long x, float y)
         given (const float *xs)
-        for (int i = 0; i < x; i++) {
-            y = y + xs[i];
+        for (long i = 0; i < x; i++) {
+            y = y + xs[x + i];
         }
     """
     lanes = vectoriser.lanes
-    if not isinstance(loop, kc.For) or loop.variable.name not in lanes.varying:
+    if not isinstance(loop, kc.For):
         return None
     variable = loop.variable
-    refuse_streams(loop.body, (variable.name,))
-    wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))
-    start = lanes.broadcast(lanes.vectorise(loop.start))
+    apart = variable.name in lanes.varying
+    if not apart and not lanes.varies(loop.bound):
+        return None
+    refuse_streams(loop.body, (variable.name,), lanes.varying)
+    wide, start = variable, loop.start
+    if apart:
+        wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))
+        start = lanes.broadcast(lanes.vectorise(loop.start))
     step = kc.Assign(variable, kc.Binary("+", variable, loop.step, variable.type))
     body = kc.Block((*loop.body.statements, step))
     condition = kc.Binary("<", variable, loop.bound, kc.TRUTH)

@@ -45,7 +45,7 @@ from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value
 from minifut.kernel_passes.vectorise.narrowed_rounds import narrowed
 from minifut.kernel_passes.vectorise.rows import Rounds
-from minifut.kernel_passes.vectorise.varying import find_varying
+from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
@@ -142,7 +142,8 @@ class _Sharing:
     ) -> Sequence[kc.Statement]:
         reassociates |= isinstance(statement, kc.Reassociate)
         if isinstance(statement, kc.For) and not statement.points:
-            differs = statement.variable.name in self.varying
+            ends = statement.start, statement.bound
+            differs = any(varies(end, self.varying) for end in ends)
             fewer = narrowed(statement, self.k)
             if fewer is None and differs:
                 fewer = statement, []

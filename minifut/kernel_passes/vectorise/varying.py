@@ -3,9 +3,9 @@
 A variable varies if what it gets varies, or if it is assigned where only some points
 come by: in a branch or loop whose condition varies. Assignments may occur below uses
 (loops go round), so the set grows until it stays. What counts the rounds of a loop does
-not vary where they are the same for all points that come by. Registers of tiles always
-vary: they hold the values of neighbouring points. So do arrays that each point has for
-itself, whose names may be among those that vary.
+not vary where all points that come by begin with the same number. Registers of tiles
+always vary: they hold the values of neighbouring points. So do arrays that each point
+has for itself, whose names may be among those that vary.
 """
 
 from __future__ import annotations
@@ -21,13 +21,18 @@ from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
+_Flows = defaultdict[object, list[object]]
+"""for each name, or class of what is read, what depends on it"""
+
 
 def find_varying(
     statements: Sequence[kc.Statement], given: Iterable[Name]
 ) -> frozenset[Name]:
     """The names of all varying variables, such as those that only some points assign;
     `given` are those from outside."""
-    varying = _reached(statements, {*given, kc.Register}, by_branches=True)
+    flows: _Flows = defaultdict(list)
+    _add_flows(statements, flows, (), by_branches=True, by_rounds=False)
+    varying = reachable(flows, {*given, kc.Register})
     return frozenset(name for name in varying if isinstance(name, Name))
 
 
@@ -40,16 +45,9 @@ def find_loaded(
         long at = is[i];                  at depends on a load,
         float x = xs[i * m + at];         so this load has a data-dependent address
     """
-    return _reached(statements, {kc.Load, kc.Register}, by_branches)
-
-
-def _reached(
-    statements: Sequence[kc.Statement], found: set[object], by_branches: bool
-) -> set[object]:
-    """What depends on something, and that itself."""
-    flows: defaultdict[object, list[object]] = defaultdict(list)
-    _add_flows(statements, flows, by_branches, ())
-    return reachable(flows, found)
+    flows: _Flows = defaultdict(list)
+    _add_flows(statements, flows, (), by_branches, by_rounds=True)
+    return reachable(flows, {kc.Load, kc.Register})
 
 
 def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
@@ -87,12 +85,14 @@ def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
 
 def _add_flows(
     statements: Iterable[kc.Statement],
-    flows: defaultdict[object, list[object]],
-    by_branches: bool,
+    flows: _Flows,
     around: tuple[kc.Statement, ...],
+    by_branches: bool,
+    by_rounds: bool,
 ) -> None:
     """Add for each name what varies if it does: variables, and statements that not all
-    points come by, as those `around` these may be."""
+    points come by, as those `around` these may be. With `by_rounds`, how many rounds
+    there are decides what counts them."""
     for statement in statements:
         match statement:
             case kc.Declare(kc.Variable(name, _), init) if init is not None:
@@ -106,7 +106,12 @@ def _add_flows(
                     for source in _sources_of(exp):
                         flows[source].append(statement)
                 if isinstance(statement, kc.For):
-                    flows[statement].append(statement.variable.name)
+                    counter = statement.variable.name
+                    if by_rounds:
+                        flows[statement].append(counter)
+                    for exp in (statement.start, statement.step):
+                        for source in _sources_of(exp):
+                            flows[source].append(counter)
                 inside = (*around, statement) if by_branches else around
                 for block in blocks:
-                    _add_flows(block.statements, flows, by_branches, inside)
+                    _add_flows(block.statements, flows, inside, by_branches, by_rounds)
