@@ -18,6 +18,7 @@ from minifut.rewrite.rule import Declined, Rule
 from minifut.rewrite.trace import Derivation
 
 LOCALITY = "Locality of reference (slides)"
+MASKS = "Whole-function vectorization"
 
 KernelOutcome: TypeAlias = tuple[kc.Statement, ...] | Declined | None
 """of a rule for statements of kernel code"""

@@ -19,10 +19,10 @@ from minifut.ir.node import replace
 from minifut.ir.search import classes_in
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import CodeContext, KernelOutcome
+from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
 from minifut.kernel_passes.editor import KernelEditor
 from minifut.kernel_passes.if_convert import converted, if_convert
-from minifut.kernel_passes.vectorise.context import MASKS, WIDTHS
+from minifut.kernel_passes.vectorise.context import WIDTHS
 from minifut.names import Name
 from minifut.rewrite.rule import rule
 

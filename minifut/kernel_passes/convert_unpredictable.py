@@ -26,10 +26,9 @@ from minifut.ir.scalars import operator_cost
 from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
-from minifut.kernel_passes.context import CodeContext, KernelOutcome
+from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
 from minifut.kernel_passes.editor import KernelEditor, rewrite_scalar_loops
 from minifut.kernel_passes.if_convert import if_convert
-from minifut.kernel_passes.vectorise.context import MASKS
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule

@@ -22,8 +22,7 @@ from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.context import CodeContext, KernelOutcome
-from minifut.kernel_passes.vectorise.context import MASKS
+from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, Rule, rule
 
@@ -93,14 +92,16 @@ def if_convert_branch(branch: kc.Statement, context: CodeContext) -> KernelOutco
 
 
 def converted(
-    branch: kc.Statement, context: CodeContext, nested: bool
+    branch: kc.Statement, context: CodeContext, nested: bool, in_lanes: bool = False
 ) -> KernelOutcome:
-    """Both sides, then selections; with branches in them if `nested`."""
+    """Both sides, then selections; with branches in them if `nested`. `in_lanes`, all
+    of them are executed in any case: floats may be divided."""
     if not isinstance(branch, kc.Branch):
         return None
     then = branch.then.statements
     otherwise = branch.otherwise.statements if branch.otherwise is not None else ()
-    reason = _cost_reason(then, nested) or _cost_reason(otherwise, nested)
+    reasons = (_cost_reason(side, nested, in_lanes) for side in (then, otherwise))
+    reason = next(filter(None, reasons), None)
     if reason is not None:
         return Declined(reason)
     k = context.k
@@ -121,7 +122,7 @@ def converted(
 
 
 def _cost_reason(
-    statements: Sequence[kc.Statement], nested: bool = False
+    statements: Sequence[kc.Statement], nested: bool = False, in_lanes: bool = False
 ) -> str | None:
     """Why a side may not be speculated, if so."""
     if len(statements) > LONGEST_SIDE:
@@ -152,6 +153,12 @@ def _cost_reason(
                 return "a side accesses memory"
             if isinstance(node, kc.Register):
                 return "a side reads registers of a tile"
+            if (
+                in_lanes
+                and isinstance(node, kc.Expression)
+                and node.type.scalar.is_float
+            ):
+                continue
             if isinstance(node, kc.Operation) and node.operator.name in DIVISIONS:
                 return "a side divides"
             if isinstance(node, kc.Binary) and node.symbol in ("/", "%"):

@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
+from minifut.kernel_passes.context import MASKS
 from minifut.kernel_passes.vectorise.affine import affine, number_of
 from minifut.kernel_passes.vectorise.clamps import ends_of_index
 from minifut.kernel_passes.vectorise.context import (
     LIFT,
-    MASKS,
     LoadOutcome,
     NotVectorisable,
 )

@@ -25,7 +25,6 @@ from minifut.rewrite.trace import untraced
 LoadOutcome: TypeAlias = kc.Expression | Declined
 """of a rule for loads"""
 LIFT = "Matrix multiplication beyond auto-tuning (Lift)"
-MASKS = "Whole-function vectorization"
 
 NOTHING = kc.Block(())
 

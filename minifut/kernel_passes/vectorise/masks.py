@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING
 
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import KernelOutcome
-from minifut.kernel_passes.vectorise.context import MASKS
+from minifut.kernel_ir.assignments import declared
+from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
+from minifut.kernel_passes.if_convert import converted
+from minifut.kernel_passes.vectorise.context import NOTHING
 from minifut.kernel_passes.vectorise.divergent_loops import (
     refuse_probes,
     refuse_streams,
     refuse_writes,
 )
-from minifut.rewrite.rule import rule
+from minifut.rewrite.rule import Declined, rule
 
 if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
@@ -29,13 +31,49 @@ SHORT = 12
 
 
 @rule(paper=MASKS)
-def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
-    """Execute both sides of a divergent branch, each for the lanes that take it.
+def select_in_lanes(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
+    """Execute both sides of a short divergent branch for all lanes, then select.
 
     before:
         lanes (bool c, float x, float y)
         if (c) {
             x = y + 1.0f;
+        } else {
+            x = x * y;
+        }
+    after:
+        int4 chosen = c;
+        float4 x_1 = y + ((float4)(1.0f));
+        float4 x_2 = x * y;
+        x = chosen ? x_1 : x_2;
+    declines: a side divides
+        lanes (bool c, int x, int y)
+        if (c) {
+            x = quot_i32(y, x);
+        }
+    """
+    lanes = vectoriser.lanes
+    if not isinstance(branch, kc.Branch) or not lanes.varies(branch.condition):
+        return None
+    sides = (branch.then, branch.otherwise or NOTHING)
+    if not all(is_short(side, lanes.own) for side in sides):
+        return Declined("a side is long, or accesses memory")
+    context = CodeContext(vectoriser.k)
+    made = converted(branch, context, nested=False, in_lanes=True)
+    if not isinstance(made, tuple):
+        return made
+    lanes.varying |= declared(made)
+    return tuple(vectoriser.block(made))
+
+
+@rule(paper=MASKS)
+def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
+    """Execute both sides of a divergent branch, each for the lanes that take it.
+
+    before:
+        lanes (bool c, int x, int y)
+        if (c) {
+            x = quot_i32(y, x);
         } else {
             y = x;
         }
@@ -43,7 +81,7 @@ def mask_branch(branch: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
         int4 truth = c;
         int4 active = truth;
         {
-                x = active ? (y + ((float4)(1.0f))) : x;
+                x = active ? quot_i32_4(y, x) : x;
         }
         int4 active_1 = truth ^ ((int4)((-1)));
         {

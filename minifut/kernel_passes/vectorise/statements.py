@@ -22,6 +22,7 @@ from minifut.kernel_passes.vectorise.masks import (
     mask_branch,
     mask_counted_loop,
     mask_loop,
+    select_in_lanes,
 )
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.permutations import combined_number, own_block
@@ -115,6 +116,8 @@ class Vectoriser:
         """all statements of a point"""
         self.reassociates = False
         self.out: list[kc.Statement] = []
+        self.masks: dict[Name, kc.Expression | None] = {}
+        """under which variables are declared"""
         self.unset: dict[Name, tuple[list[kc.Statement], int]] = {}
         """where variables without a value yet are declared"""
 
@@ -168,6 +171,7 @@ class Vectoriser:
         if name not in lanes.varying:
             self.out.append(kc.Declare(variable, init))
             return
+        self.masks[name] = lanes.mask
         if init is not None and name not in self.changing:
             found = affine(init, lanes.affine, lanes.varying)
             if found is not None and variable.type == kc.LONG:
@@ -198,18 +202,23 @@ class Vectoriser:
         target = replace(variable, type=lanes.wide(variable.type.scalar))
         value = lanes.broadcast(lanes.vectorise(exp))
         if isinstance(target, kc.Variable):
-            self.set_first(target)
-        if lanes.mask is not None:
+            value = self.kept(target, value)
+        elif lanes.mask is not None:
             value = lanes.choose(lanes.mask, value, target)
         self.out.append(kc.Assign(target, value))
 
-    def set_first(self, target: kc.Variable) -> None:
-        """Zeros before the first value, if that is for active lanes only: selecting
-        reads the others."""
-        declared = self.unset.pop(target.name, None)
-        if declared is not None and self.lanes.mask is not None:
-            out, place = declared
+    def kept(self, target: kc.Variable, value: kc.Expression) -> kc.Expression:
+        """What a variable gets, which keeps its value in inactive lanes, unless it is
+        declared for active ones only. Before the first value there are zeros then:
+        selecting reads the others."""
+        mask, name = self.lanes.mask, target.name
+        first = self.unset.pop(name, None)
+        if mask is None or self.masks.get(name) is mask:
+            return value
+        if first is not None:
+            out, place = first
             out[place] = kc.Declare(target, self.lanes.zeros(target.type.scalar))
+        return self.lanes.choose(mask, value, target)
 
     def store(self, store: kc.Store) -> None:
         """Consecutive elements at once, others in the order of their lanes."""
@@ -288,7 +297,10 @@ class Vectoriser:
 
     def branch(self, branch: kc.Branch) -> None:
         """All lanes go the same way, or each its own."""
-        if not self.masked(mask_branch, branch):
+        selected = select_in_lanes(branch, self)
+        if isinstance(selected, tuple):
+            self.out.extend(selected)
+        elif not self.masked(mask_branch, branch):
             other = branch.otherwise and self.inner(branch.otherwise)
             then = self.inner(branch.then)
             self.out.append(kc.Branch(branch.condition, then, other))

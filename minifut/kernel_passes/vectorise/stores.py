@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.context import KernelOutcome
+from minifut.kernel_passes.context import MASKS, KernelOutcome
 from minifut.kernel_passes.vectorise.accesses import (
     first_index,
     first_of_active,
@@ -21,7 +21,7 @@ from minifut.kernel_passes.vectorise.accesses import (
     reversed_lanes,
 )
 from minifut.kernel_passes.vectorise.affine import affine
-from minifut.kernel_passes.vectorise.context import LIFT, MASKS, NotVectorisable
+from minifut.kernel_passes.vectorise.context import LIFT, NotVectorisable
 from minifut.rewrite.rule import Declined, rule
 
 if TYPE_CHECKING:
