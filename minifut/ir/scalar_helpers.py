@@ -12,7 +12,7 @@ from minifut.ir.scalar_conversions import conversion_source
 from minifut.ir.scalar_functions import float_function, has_float_function
 from minifut.ir.scalar_powers import power_source
 from minifut.ir.scalar_quotients import ROUNDED, quotient_function
-from minifut.ir.types import SCALARS, ScalarType
+from minifut.ir.types import SCALARS, U32, ScalarType
 
 _SIGNED = {
     "div": """
@@ -115,6 +115,7 @@ _UNSIGNED["rem"] = _UNSIGNED["mod"].replace("mod", "rem")
 # Of vectors, `#` lanes. OpenCL shifts by the places modulo the width, so that a shift
 # by more is only to be replaced. PoCL counts the bits of vectors one element after the
 # other; of the sums of pairs, fours and bytes clang makes the instruction for vectors.
+# Vectors multiply words in every other place, to words of twice as many bits.
 _OF_VECTORS = {
     "shl": """
 {own}# shl_{type}_#({own}# x, {own}# y) {{
@@ -155,7 +156,21 @@ int# ctz_{type}_#({own}# x) {{
   return popc_{type}_#(as_{own}#(low - ({unsigned}#)(1)));
 }}
 """,
+    "mul_hi": """
+{own}# mul_hi_{type}_#({own}# x, {own}# y) {{
+#ifdef __ENDIAN_LITTLE__
+  const ulong{half} low = (ulong{half})({all_ones}UL);
+  ulong{half} even = (as_ulong{half}(x) & low) * (as_ulong{half}(y) & low);
+  ulong{half} odd = (as_ulong{half}(x) >> 32) * (as_ulong{half}(y) >> 32);
+  return as_{own}#((even >> 32) | (odd & ~low));
+#else
+  return mul_hi(x, y);
+#endif
+}}
+""",
 }
+_OF_WORDS = {"mul_hi": U32}
+"""functions of vectors that there are for one type only"""
 # On CPUs, clang's own access to a half is one instruction, the function of the library
 # often many. Bytes, because only those may be examined through a pointer to another
 # type: else a compiler may take it that a store of a half leaves a ushort alone.
@@ -251,6 +266,8 @@ _WORDS = {8: "char", 16: "short", 32: "int", 64: "long"}
 def has_function(name: str, type_: ScalarType, of_vectors: bool = False) -> bool:
     """Whether an operator has a function, named like `shl_i32`, `shl_i32_16`."""
     match type_.kind, type_.bits:
+        case "int" | "uint", _ if name in _OF_WORDS:
+            return of_vectors and type_ == _OF_WORDS[name]
         case "int" | "uint", _:
             return name in ({*_OF_VECTORS, *ROUNDED} if of_vectors else _SIGNED)
         case "float", 16:
@@ -272,18 +289,20 @@ def helper_source(helper: str) -> list[tuple[str, str]]:
         return [*pairs, (helper, text)]
     if (conversion := conversion_source(helper)) is not None:
         return conversion
-    name, type_name, *width = helper.split("_")
+    named = re.fullmatch(r"(\w+?)_([iuf]\d+)_?(\d*)", helper)
+    assert named is not None, helper
+    name, type_name, width = named.groups()
     if name == "pow" and type_name in ("f32", "f64"):
-        return power_source(type_name, "".join(width))
+        return power_source(type_name, width)
     if type_name in ("f32", "f64"):
-        return [(helper, float_function(name, type_name, "".join(width)))]
-    text = _numeric(name, SCALARS[type_name], *width).lstrip()
+        return [(helper, float_function(name, type_name, width))]
+    text = _numeric(name, SCALARS[type_name], width).lstrip()
     others = set(re.findall(r"\b[a-z]+_[iuf]\d+(?:_\d+)?\b", text)) - {helper}
     pairs = [pair for other in sorted(others) for pair in helper_source(other)]
     return [*pairs, (helper, text)]
 
 
-def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
+def _numeric(name: str, type_: ScalarType, width: str) -> str:
     word = _WORDS[type_.bits]
     own = word if type_.kind == "int" else f"u{word}"
     templates = _SIGNED if type_.kind == "int" else _UNSIGNED
@@ -302,9 +321,11 @@ def _numeric(name: str, type_: ScalarType, width: str = "") -> str:
         fours=hex(all_ones // 5),
         bytes=hex(all_ones // 17),
         ones=hex(all_ones // 255),
+        all_ones=hex(all_ones),
+        half=int(width) // 2 if width and int(width) > 2 else "",
         type=type_,
         shifted_out="x < (X#)(0) ? (X#)(-1) : (X#)(0)".replace("X", own)
         if type_.kind == "int"
         else f"({own}#)(0)",
     )
-    return text.replace("#", width)
+    return re.sub(r"#(?!ifdef|else|endif)", width, text)

@@ -52,6 +52,7 @@ from minifut.passes.simplify.constant_folding import (
 from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
+from minifut.passes.simplify.narrow_products import multiply_words
 from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.views import (
@@ -78,6 +79,7 @@ RULES: dict[type, tuple[Rule, ...]] = {
         multiply_for_power,
         recompose_quotient,
         undo_twice,
+        multiply_words,
     ),
     core.SizeExp: (read_size,),
     core.If: (
