@@ -265,6 +265,9 @@ def gather(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
     few = any(loop.few for loop in lanes.loops)
+    along = goes_along_rows(load.index, lanes.varying, lanes.loops)
+    if found is None and along and lanes.loops[-1].row:
+        raise NotVectorisable("rounds add rows at places that are loaded")
     if found is not None and lanes.loops and lanes.mask is None and not few:
         # Each lane traverses a row of its own.
         if lanes.rows is None or not may_traverse(load.index, lanes.loops):

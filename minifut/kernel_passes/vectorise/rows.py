@@ -24,6 +24,7 @@ from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.kept_extremes import kept_extreme
 from minifut.kernel_passes.vectorise.varying import varies
@@ -38,13 +39,15 @@ class Rounds:
     """A loop around code in lanes: what changes from round to round, and whether the
     device's compiler cannot do several rounds at once; the first and last round of a
     counted loop; where only some lanes are active, the `streams` that it reads one
-    element after the other; whether rounds are so `few` that lanes may gather."""
+    element after the other; whether rounds are so `few` that lanes may gather; whether
+    they write a `row` that each point has."""
 
     changing: frozenset[Name]
     waits: bool
     ends: tuple[kc.Expression, ...] = ()
     streams: tuple[kc.Load, ...] = ()
     few: bool = False
+    row: bool = False
 
     @staticmethod
     def of(loop: kc.For | kc.While, reassociates: bool) -> Rounds:
@@ -52,11 +55,12 @@ class Rounds:
         not; rounds of others are not known to be many."""
         body = loop.body.statements
         own, given = declared(body), assigned(body)
-        waits = False
+        waits = row = False
         ends: tuple[kc.Expression, ...] = ()
         if isinstance(loop, kc.For):
             own |= {loop.variable.name}
             ends = loop.start, loop.bound
+            row = _writes_row(loop)
             waits = (
                 (loop.rounds is not None and loop.rounds <= FEW_ROUNDS)
                 or _exchanges(loop.body, own | given)
@@ -65,7 +69,7 @@ class Rounds:
                     and kept_extreme(loop) is None
                 )
             )
-        return Rounds(own | given, waits, ends)
+        return Rounds(own | given, waits, ends, row=row)
 
 
 def may_traverse(index: kc.Expression, loops: Sequence[Rounds]) -> bool:
@@ -139,6 +143,19 @@ def _terms(index: kc.Expression) -> list[kc.Expression]:
         case ("+" | "-", left, right):
             return [*_terms(left), *_terms(right)]
     return [index]
+
+
+def _writes_row(loop: kc.For) -> bool:
+    """Whether rounds that call nothing write an array of a point, one element after the
+    other, and have no loops."""
+    stores = [*nodes_of(kc.Store, loop.body)]
+    return (
+        bool(stores)
+        and all(s.memory.space == "private" for s in stores)
+        and all(varies(s.index, {loop.variable.name}) for s in stores)
+        and not any(nodes_of(kc.For | kc.While, loop.body))
+        and not calls_functions(loop.body)
+    )
 
 
 def _exchanges(body: kc.Block, changing: frozenset[Name]) -> bool:

@@ -352,3 +352,19 @@ def test_a_branch_on_the_position_is_tested_once_for_a_vector() -> None:
     assert tested
     for inside in tested:
         assert "loose_int16 *)(xs + " in inside and ".s0" not in inside
+
+
+def test_rows_at_loaded_places_are_added_point_by_point() -> None:
+    """An element of each row after the other is loaded for all lanes, a row at once."""
+    text = """entry main [n][b] (is: [n][4]i32) (ws: [n][4]f32) (xs: [b][3][4]f32) =
+      let add = map2 (map2 (+))
+      in map2 (\\is ws -> map2 (\\i w -> map (map (* w)) xs[i]) is ws
+                         |> reduce add (replicate 3 (replicate 4 0))) is ws"""
+    source = Source("main.fut", text)
+    assert "float16" not in to_host_module(to_kernels(to_core(check(source))), "cpu")
+    rng = np.random.default_rng(5)
+    given = rng.integers(0, 9, (40, 4), np.int32), rng.random((40, 4), np.float32)
+    xs = rng.random((9, 3, 4), np.float32)
+    found = minifut.compile(text, schedule="cpu").main(*given, xs)
+    wanted = (xs[given[0]] * given[1][..., None, None]).sum(1)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
