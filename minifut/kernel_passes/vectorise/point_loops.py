@@ -47,7 +47,7 @@ from minifut.kernel_passes.vectorise.positions_of_extremes import (
 )
 from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.kernel_passes.vectorise.rows import Rounds
-from minifut.kernel_passes.vectorise.varying import find_varying
+from minifut.kernel_passes.vectorise.varying import find_loaded, find_varying, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
 
@@ -101,6 +101,7 @@ def _gathers_with_checks(loop: kc.For) -> bool:
     if kc.Fail not in classes_in(loop.body):
         return False
     varying = find_varying(loop.body.statements, [loop.variable.name])
+    loaded = find_loaded(loop.body.statements, by_branches=False)
     known = affine_variables(loop, varying)
     apart = False
     for access in nodes_of(kc.Load | kc.Store, loop.body):
@@ -110,6 +111,8 @@ def _gathers_with_checks(loop: kc.For) -> bool:
                 return False
         elif place is None:
             if access.memory.element.bits not in MASKABLE:
+                return False
+            if not varies(access.index, loaded):
                 return False
             apart = True
     return apart
