@@ -375,9 +375,8 @@ class _Sharing:
     ) -> None:
         """The rounds that all points have, which are not tested; those before, and
         those after, which the points that do any have begun."""
-        k = self.k
+        k, (has_begun, goes_on) = self.k, tests
         (least, begun), (most, done) = starts, bounds
-        has_begun, goes_on = tests
 
         def some(
             start: kc.Expression, bound: kc.Expression, tests: Sequence[kc.Expression]
