@@ -1,7 +1,7 @@
 """A folder of bytes that can be computed again.
 
-    load_bytes("grammar", key)  ->  the bytes stored under that key, or None
-    store_bytes("grammar", key, data)
+    load_bytes("kernels", key)  ->  the bytes stored under that key, or None
+    store_bytes("kernels", key, data)
 
 Each entry is one file, `<kind>/<hash of key>`: a line with a checksum of key and data,
 then the data. Entries are written beside their place and renamed, so a reader never

@@ -24,19 +24,12 @@ which vectors are not kept in registers; `any` tests lane by lane there.
 
 from __future__ import annotations
 
+from minifut.ir.c_types import C_NAMES
+
 STRIDES = (2, 3)
 """of elements that are taken from whole vectors"""
 SQUARES = {32: 8, 64: 4}
 """the lanes of 256 bits, of which squares are transposed, by the bits of a lane"""
-FIRST_OF = {
-    "i32": "int",
-    "u32": "uint",
-    "i64": "long",
-    "u64": "ulong",
-    "f32": "float",
-    "f64": "double",
-}
-"""elements, with their names in OpenCL"""
 _MASKS = {8: "uchar", 16: "ushort", 32: "uint", 64: "ulong"}
 
 
@@ -103,7 +96,7 @@ def first_active(lanes: int, element: str) -> str:
 
 
 def _first_definition(lanes: int, name: str) -> str:
-    element = FIRST_OF[name]
+    element = C_NAMES[name] if name != "bool" else "int"  # as masks are
     return (
         f"static {element} {first_active(lanes, name)}({element}{lanes} a, "
         f"int{lanes} mask) {{\n"
@@ -245,7 +238,7 @@ SHUFFLES: dict[str, str] = (
     }
     | {
         first_active(lanes, name): _first_definition(lanes, name)
-        for name in FIRST_OF
+        for name in C_NAMES
         for lanes in (4, 8, 16)
     }
     | {

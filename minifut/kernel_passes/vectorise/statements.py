@@ -11,7 +11,7 @@ from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_ir.shuffles import SHUFFLES, first_active
+from minifut.kernel_ir.shuffles import first_active
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.clamps import clamped_ends
@@ -277,8 +277,6 @@ class Vectoriser:
             return lanes.lane(value, 0)
         scalar = value.type.scalar
         function = first_active(lanes.width, scalar.name)
-        if function not in SHUFFLES:
-            raise NotVectorisable(f"a message with a vector of {scalar}")
         return kc.Call(function, (value, lanes.mask), kc.VectorType(scalar))
 
     # --- control ----------------------------------------------------------------------
