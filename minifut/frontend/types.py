@@ -110,6 +110,8 @@ class Meta:
 
 
 Type: TypeAlias = Scalar | Array | Record | Sum | Arrow | Named | Meta
+LEAVES = frozenset((Scalar, Meta))
+"""types without parts, as most are: tested before all others"""
 
 
 @immutable
@@ -158,6 +160,8 @@ def array(sizes: tuple[Size, ...], element: Type, unique: bool = False) -> Type:
 
 def parts(type_: Type) -> list[Type]:
     """The types right below a type, from left to right."""
+    if type(type_) in LEAVES:
+        return []
     match type_:
         case Array(_, element):
             return [element]
@@ -180,6 +184,8 @@ def map_parts(
 ) -> Type:
     """The type with the types and sizes right below it replaced; the same object if
     all are."""
+    if type(type_) in LEAVES:
+        return type_
     match type_:
         case Array(size, element, unique):
             length, inner = on_size(size), change(element)
@@ -252,10 +258,11 @@ def map_type(
     """Rebuild a type: `on_type` may replace a whole subterm (None: go inside it),
     `on_size` replaces each size."""
 
-    replaced = on_type(type_)
-    if replaced is not None:
-        return replaced
-    return map_parts(type_, lambda part: map_type(part, on_type, on_size), on_size)
+    def change(part: Type) -> Type:
+        replaced = on_type(part)
+        return map_parts(part, change, on_size) if replaced is None else replaced
+
+    return change(type_)
 
 
 def as_type(term: Type | Size) -> Type:
@@ -316,6 +323,8 @@ def mark_unique(type_: Type) -> Type:
 
 def has_unique(type_: Type) -> bool:
     """Is any part of it, outside of functions, marked `*`?"""
+    if type(type_) in LEAVES:
+        return False
     match type_:
         case Array(_, _, unique) | Named(_, _, _, unique):
             return unique

@@ -12,6 +12,7 @@ from minifut.frontend.check.messages import error, quote, source_text
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.syntax.traverse import children
+from minifut.frontend.types import mentioned
 from minifut.names import Name
 
 
@@ -32,6 +33,8 @@ class _Causality:
     ) -> None:
         """The sizes in a node's type are needed here."""
         assert node.type is not None
+        if self.unknown.isdisjoint(mentioned(node.type)):
+            return
         missing = (self.unknown & free_sizes(node.type)) - known
         if not missing:
             return

@@ -102,7 +102,11 @@ def _check(
     for parameter in node.parameters:
         must_always_match(parameter)
     check_restrictions(context, scope.prelude.operator_symbol, node.body)
-    check_recursion(node, name, result)
+    if any(
+        isinstance(visited, syntax.Var) and visited.name_resolved is name
+        for visited in state.unfinished.nodes
+    ):
+        check_recursion(node, name, result)
     if node.is_entry:
         _check_entry(node, done)
     node.name_resolved = name

@@ -20,6 +20,7 @@ from minifut.errors import Location
 from minifut.frontend import types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.messages import Mismatch
+from minifut.frontend.sizes import has_metas
 from minifut.frontend.types import Type
 from minifut.ir.node import mutable
 from minifut.names import Name
@@ -93,6 +94,8 @@ class Solver:
 
     def finish(self, type_: Type) -> Type:
         """The type with all solved metas replaced."""
+        if not has_metas(types.mentioned(type_)):
+            return type_
         done = self._done
 
         def on_type(term: Type) -> Type | None:

@@ -48,6 +48,8 @@ def dimensions(
 def free_sizes(type_: Type) -> set[Name | int]:
     """The names and metas free in the sizes of a type."""
     found: set[Name | int] = set()
+    if not types.mentioned(type_):
+        return found
     for size, _, bound in dimensions(type_):
         names = free_in_size(size)
         found |= names - bound if bound else names

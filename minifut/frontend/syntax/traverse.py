@@ -13,9 +13,10 @@ What the checker finds (types, instances) is no syntax and not visited.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from functools import cache
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 from minifut.frontend.syntax.expressions import Exp, LetUpdate, SliceIndex, Var
@@ -41,36 +42,36 @@ _words = re.compile(r"\w+").findall
 
 
 @cache
-def _fields(cls: Any) -> tuple[str, ...]:
-    """The fields of a class that may hold syntax."""
-    return tuple(
+def _contents_of(cls: Any) -> Callable[[Node], tuple[object, ...]] | None:
+    """What gives the fields of a class that may hold syntax, if it has some."""
+    names = [
         f.name
         for f in fields(cls)
         if f.init
         and f.name != "location"
         and not _PLAIN.issuperset(_words(str(f.type)))
-    )
+    ]
+    if not names:
+        return None
+    get: Callable[[Node], Any] = attrgetter(*names)
+    return get if len(names) > 1 else lambda node: (get(node),)
 
 
 def children(node: Node) -> list[Node]:
     """The nodes right below a node, from left to right."""
-    kind: Any = type(node)
     found: list[Node] = []
-    for name in _fields(kind):
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            found.append(value)
-        elif value is not None:
-            _add_nodes(value, found)
+    contents = _contents_of(type(node))
+    if contents is not None:
+        _add_nodes(contents(node), found)
     return found
 
 
-def _add_nodes(value: object, found: list[Node]) -> None:
-    """Add the nodes of the value of a field."""
-    if isinstance(value, Node):
-        found.append(value)
-    elif isinstance(value, tuple):
-        for item in value:
+def _add_nodes(items: tuple[object, ...], found: list[Node]) -> None:
+    """Add the nodes among the items, and among those of tuples of them."""
+    for item in items:
+        if isinstance(item, Node):
+            found.append(item)
+        elif isinstance(item, tuple):
             _add_nodes(item, found)
 
 
@@ -116,6 +117,8 @@ def sub_patterns(pattern: Pattern) -> list[tuple[BindingKey | None, Pattern]]:
 
 def binders(pattern: Pattern) -> list[NamePattern]:
     """What binds names in a pattern, from left to right."""
+    if isinstance(pattern, NamePattern):
+        return [pattern]
     found = []
     waiting = [pattern]
     while waiting:

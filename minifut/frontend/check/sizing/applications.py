@@ -52,8 +52,11 @@ def apply_one(
     result, more = bind_pending(state, location, result)
     exts += more
     _refuse_unknown_parameters(state, location, callee, argument, exts, result)
-    if function.parameter is not None and function.parameter in free_sizes(result):
-        result = _with_argument(state, callee, function.parameter, argument, result)
+    parameter = function.parameter
+    # the first test is quick, and most parameters have no name
+    if parameter in types.mentioned(result) and parameter in free_sizes(result):
+        assert parameter is not None
+        result = _with_argument(state, callee, parameter, argument, result)
     return plain(result), exts
 
 

@@ -155,6 +155,8 @@ class Sizing:
 
     def normal_type(self, type_: Type) -> Type:
         """A type with found sizes replaced; the same object if there are none."""
+        if type(type_) is Scalar:
+            return type_
         if self._is_normal(mentioned(type_)):
             return type_
         return map_type(type_, self._without_equated, self.normal)
