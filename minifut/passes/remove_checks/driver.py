@@ -16,7 +16,7 @@ from minifut.ir.core import Body, Function, Lambda, Program, Stm
 from minifut.ir.kernels import KernelBody, SegHist, SegMap, SegRed, SegScan
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.search import contains
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
@@ -49,12 +49,20 @@ RULES: dict[type, tuple[Rule, ...]] = {
     Scatter: (join_disjoint_scatters,),
 }
 NO_RULES: Mapping[type, tuple[Rule, ...]] = {}
+_WITH_RULES = tuple(RULES)
+
+
+def _may_have_rule(exp: Any) -> bool:
+    """Whether a rule may apply to an expression of a class that has some."""
+    return type(exp) is not core.ScalarOp or exp.operator.name in SELECTING
 
 
 def remove_checks(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Drop checks, clamps and branches that the facts of their place decide."""
+    if not any(map(_may_have_rule, nodes_of(_WITH_RULES, program))):
+        return program
     walk = FactsWalk(names, scope_of(program), trace or Trace())
     constants = walk.statements(program.constants)
     functions = tuple(map(walk.function, program.functions))
@@ -103,9 +111,7 @@ class FactsWalk:
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp = statement.exp
         rules = self.rules.get(type(exp))
-        if rules is None or (
-            type(exp) is core.ScalarOp and exp.operator.name not in SELECTING
-        ):
+        if rules is None or not _may_have_rule(exp):
             return (replace(statement, exp=self.inside(exp)),)
         for rule in rules:
             outcome = rule(statement, self.context)
@@ -157,7 +163,7 @@ class FactsWalk:
                 return exp
         return map_children(exp, self.node)
 
-    def may_change(self, exp: core.If | core.Loop) -> bool:
+    def may_change(self, exp: Any) -> bool:
         """Whether something inside of an expression may change; else it is skipped."""
         return not self.sought or contains(exp, self.sought)
 
@@ -214,6 +220,8 @@ class FactsWalk:
         return replace(function, body=replace(function.body, statements=statements))
 
     def segmented(self, exp: Any) -> Any:
+        if not self.may_change(exp):
+            return exp
         with self.facts.inner():
             for index, size in zip(exp.space.indices, exp.space.sizes, strict=True):
                 self.facts.run_over(index, self.facts.form(size), "the kernel")

@@ -82,7 +82,7 @@ class _Walk(FactsWalk):
             return self.function(function)
         return function
 
-    def may_change(self, exp: If | Loop) -> bool:
+    def may_change(self, exp: Any) -> bool:
         names = bound_types([exp]).keys()
         own = names & self.place.blocking or names & self.last_uses.keys()
         return bool(own) or any(map(_has_pair, nodes_of((Body, KernelBody), exp)))

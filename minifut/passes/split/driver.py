@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir.core import If, Loop, Match, Program, Stm
+from minifut.ir.core import Function, If, Loop, Match, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import Screma
 from minifut.names import NameSource
 from minifut.passes.remove_checks.driver import FactsWalk, remove_checks
 from minifut.passes.simplify.driver import simplify
-from minifut.passes.split.split_map import split_map
+from minifut.passes.split.split_map import selects, split_map
 from minifut.rewrite.trace import Trace
 
 
@@ -35,6 +36,10 @@ class _Walk(FactsWalk):
     changed = False
     splits = True
 
+    def function(self, function: Function) -> Function:
+        chosen = any(map(selects, nodes_of(Screma, function)))
+        return super().function(function) if chosen else function
+
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         exp: Any = statement.exp
         if isinstance(exp, If | Loop | Match):
@@ -43,7 +48,9 @@ class _Walk(FactsWalk):
             return (statement,)
         outcome = split_map(statement, self.context) if self.splits else None
         if not isinstance(outcome, tuple):
-            return (self.within(statement, False),)
+            # maps of loops alone are split there
+            inner = contains(exp, Loop)
+            return (self.within(statement, False) if inner else statement,)
         self.changed = True
         return outcome
 

@@ -8,6 +8,7 @@ from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.traverse import rename, walk
 from minifut.ir.types import I64, Type, array_of
@@ -78,7 +79,7 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
     nest = find_nest(statement.exp, facts, context.names)
     if nest is None:
         return None
-    if not any(map(_selects, nest.body)):
+    if not any(map(selects, nest.body)):
         return Declined("no condition singles out the ends")
     if sum(isinstance(n, Stm) for s in nest.body for n in walk(s)) > LARGEST:
         return Declined("the body is too large to be copied")
@@ -92,16 +93,11 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
     return tuple(build.statements)
 
 
-def _selects(statement: Stm) -> bool:
+def selects(node: Stm | Screma) -> bool:
     """Whether something inside is cheaper where conditions are known."""
-    return any(
-        isinstance(n, If | core.Assert)
-        or (
-            isinstance(n, core.ScalarOp)
-            and n.operator.name in SELECTING
-            and n.operator.result.is_integer
-        )
-        for n in walk(statement)
+    return contains(node, If | core.Assert) or any(
+        n.operator.name in SELECTING and n.operator.result.is_integer
+        for n in nodes_of(core.ScalarOp, node)
     )
 
 
