@@ -2,6 +2,7 @@
 
     nodes_of(kinds, *nodes)   those at and below the nodes, parents first, in order
     contains(node, kinds)     whether there is one
+    count_of(kinds, *nodes)   how many there are
     classes_in(node)          the classes of all nodes below, which the node keeps
 
 Two facts make most of a program not worth a look: below an expression of kernel code
@@ -58,6 +59,11 @@ def nodes_of(kinds: Any, *nodes: object) -> Iterator[Any]:
 def contains(node: object, kinds: Kinds) -> bool:
     """Whether the node or one below it is of a class (or of a union or tuple)."""
     return next(nodes_of(kinds, node), None) is not None
+
+
+def count_of(kinds: Kinds, *nodes: object) -> int:
+    """How many nodes of a class (or of a union or tuple) are at and below these."""
+    return sum(1 for _ in nodes_of(kinds, *nodes))
 
 
 def classes_in(node: WithBelow | WithClasses) -> frozenset[type]:

@@ -24,8 +24,8 @@ from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Constant, Exp, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.search import contains
-from minifut.ir.traverse import bound_names, rename, rename_to, walk
+from minifut.ir.search import contains, count_of
+from minifut.ir.traverse import bound_names, rename, rename_to
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import remove_dead_code_in
@@ -53,7 +53,9 @@ def check_loops_first(
     return rewrite(program, outermost(rule_of_threads), names, trace)
 
 
-@rule(paper="Gupta, Optimizing array bound checks using flow analysis (1993)")
+@rule(
+    core.Loop, paper="Gupta, Optimizing array bound checks using flow analysis (1993)"
+)
 def check_ends(statement: Stm, context: StatementContext) -> Outcome:
     """Copy a loop without the checks that hold at its first and its last index.
 
@@ -107,14 +109,14 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
         => let t: i64 = loop (u: i64 = s) for l: i64 < k do {add_i64(u, l)}
         => return t
     """
-    loop = statement.exp
-    if not isinstance(loop, core.Loop) or not isinstance(loop.form, core.ForLoop):
+    loop = statement.exp_of(core.Loop)
+    if not isinstance(loop.form, core.ForLoop):
         return None
     if not any(isinstance(s.exp, core.Assert) for s in loop.body.statements):
         return None
     if any(isinstance(p.type, ArrayType) for p in statement.pattern):
         return Declined("it carries arrays")
-    size = sum(isinstance(node, Stm) for node in walk(loop.body))
+    size = count_of(Stm, loop.body)
     if contains(loop.body, core.Loop) or size > LARGEST:
         return Declined("there is a loop within, or much else")
     indices = _Indices(loop, loop.form, context)

@@ -50,7 +50,7 @@ class ConstantCases:
     default: tuple[Constant, ...]
 
 
-@rule(paper="Warren, Hacker's Delight (2012)")
+@rule((If, Match), paper="Warren, Hacker's Delight (2012)")
 def choose_by_shift(statement: Stm, context: StatementContext) -> Outcome:
     """A choice between constants, by cases or by comparisons of one number.
 
@@ -97,7 +97,7 @@ def choose_by_shift(statement: Stm, context: StatementContext) -> Outcome:
     """
     choice = _choice(statement.exp, context)
     if choice is None:
-        return _refused(statement.exp)
+        return Declined("it is no choice between constants by one number")
     if len(choice.cases) < FEWEST:
         return Declined("there are few cases")
     columns = list(zip(choice.default, *choice.cases.values(), strict=True))
@@ -119,12 +119,6 @@ def choose_by_shift(statement: Stm, context: StatementContext) -> Outcome:
         bits = _bits(build, word, width, at, U32 if small else U64)
         atoms.append(_value(build, bits, least, column[0].type))
     return with_values(statement, tuple(build.statements), tuple(atoms))
-
-
-def _refused(exp: Exp) -> Declined | None:
-    if isinstance(exp, If | Match):
-        return Declined("it is no choice between constants by one number")
-    return None
 
 
 def _choice(exp: Exp, context: StatementContext) -> ConstantCases | None:

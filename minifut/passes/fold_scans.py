@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 from minifut.analysis.work import size_of
 from minifut.ir.core import Body, Constant, Copy, Index, Param, Program, Stm
 from minifut.ir.node import divided, replace
-from minifut.ir.search import nodes_of
+from minifut.ir.search import contains, nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Reduce, Scan, Screma
-from minifut.ir.traverse import atom_size, free_names, map_children, walk
+from minifut.ir.traverse import atom_size, free_names, map_children
 from minifut.ir.types import row_type, shape_of
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Trace
@@ -36,7 +36,7 @@ def fold_scans(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Reduce where nothing but the last element of a scan is read."""
-    if not any(isinstance(node, Scan) for node in walk(program)):
+    if not contains(program, Scan):
         return program
     sizes = {
         bound.name: size

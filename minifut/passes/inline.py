@@ -31,6 +31,7 @@ from minifut.ir.calls import (
 from minifut.ir.core import Apply, Assert, Atom, Function, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
+from minifut.ir.search import count_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import children, map_children, rename, substitute, walk
 from minifut.names import Name, NameSource
@@ -75,7 +76,7 @@ def _kept_in_threads(program: Program, graph: Graph, parallel: set[Name]) -> set
     busy: set[Name] = set()
     for name in order:
         body = functions[name].body
-        size[name] = sum(isinstance(node, Stm) for node in walk(body))
+        size[name] = count_of(Stm, body)
         for callee, count in graph[name].items():
             if callee not in kept:
                 size[name] += size.get(callee, 0) * count
@@ -144,7 +145,7 @@ def _choose(program: Program, graph: Graph, parallel: set[Name]) -> set[Name]:
     chosen = set(parallel)
     for function in program.functions:
         once = counts[function.name] == 1 and function.name not in entries
-        if once or sum(isinstance(n, Stm) for n in walk(function)) <= SMALL:
+        if once or count_of(Stm, function) <= SMALL:
             chosen.add(function.name)
     return chosen
 

@@ -21,7 +21,8 @@ from minifut.ir.core import Body, Program, Stm
 from minifut.ir.kernels import KernelBody, Level
 from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.traverse import map_children, walk
+from minifut.ir.search import contains, count_of
+from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Rule
@@ -125,7 +126,7 @@ def until_fixpoint(strategy: Strategy, limit: int = 100) -> Strategy:
     more than there were statements, of which a round may change a single one."""
 
     def run(node: Any, rewriting: Rewriting) -> Any:
-        rounds = max(limit, sum(isinstance(part, Stm) for part in walk(node)))
+        rounds = max(limit, count_of(Stm, node))
         for _ in range(rounds):
             after = strategy(node, rewriting)
             if after is node:
@@ -147,19 +148,37 @@ def _walking(
         rewriting.definitions = {}
         rewriting.levels = ()
         rewriting.done = False
-        return _Walk(rules, before, stop, inside_new, closed, rewriting).node(node)
+        walk_ = _Walk(rules, kinds, before, stop, inside_new, closed, rewriting)
+        return walk_.node(node) if walk_.may_fire(node) else node
 
+    kinds = _kinds(rules)
     return run
+
+
+def _kinds(rules: tuple[Rule, ...]) -> tuple[type, ...] | None:
+    """The classes of which something must be for one of the rules to fire; None where
+    a rule does not say."""
+    found: list[type] = []
+    for rule in rules:
+        if rule.of is None:
+            return None
+        found += rule.of if isinstance(rule.of, tuple) else (rule.of,)
+    return tuple(dict.fromkeys(found))
 
 
 @mutable
 class _Walk:
     rules: tuple[Rule, ...]
+    kinds: tuple[type, ...] | None
     before: bool
     stop: bool
     inside_new: bool
     closed: tuple[type, ...]
     state: Rewriting
+
+    def may_fire(self, node: object) -> bool:
+        """Whether something in a node is of the class of a rule."""
+        return self.kinds is None or contains(node, self.kinds)
 
     def node(self, node: Any) -> Any:
         if self.state.done or isinstance(node, self.closed):
@@ -200,6 +219,8 @@ class _Walk:
         return tuple(self.inside(new) for new in after)
 
     def attempt(self, statement: Stm) -> tuple[Stm, ...]:
+        if self.kinds is not None and not isinstance(statement.exp, self.kinds):
+            return (statement,)
         after = self.state.try_rules(self.rules, statement)
         fired = len(after) != 1 or after[0] is not statement
         if self.stop and fired:
@@ -207,6 +228,6 @@ class _Walk:
         return after
 
     def inside(self, statement: Stm) -> Stm:
-        if self.state.done:
+        if self.state.done or not self.may_fire(statement.exp):
             return statement
         return replace(statement, exp=self.node(statement.exp))

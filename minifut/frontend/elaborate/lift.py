@@ -16,13 +16,13 @@ from typing import Any
 from minifut.ir.core import Apply, Function, Param
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import (
     bound_names,
     free_names,
     map_children,
     size_names,
     substitute,
-    walk,
 )
 from minifut.ir.types import ArrayType
 from minifut.names import Name, NameSource
@@ -51,7 +51,7 @@ def _needs(
     for function in functions:
         name = function.name
         needs[name] = free_names(function) - known
-        calls[name] = {n.function for n in walk(function) if isinstance(n, Apply)}
+        calls[name] = {n.function for n in nodes_of(Apply, function)}
         inside[name] = {*bound_names(function), *known}
     changed = True
     while changed:

@@ -60,7 +60,8 @@ def _contents_of(cls: Any) -> Callable[[Node], tuple[object, ...]] | None:
 def children(node: Node) -> list[Node]:
     """The nodes right below a node, from left to right."""
     found: list[Node] = []
-    contents = _contents_of(type(node))
+    kind: Any = type(node)
+    contents = _contents_of(kind)
     if contents is not None:
         _add_nodes(contents(node), found)
     return found

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.node import immutable
+from minifut.ir.search import count_of
 from minifut.ir.sizes import product
-from minifut.ir.traverse import walk
 from minifut.ir.types import U64
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.destinations import makes_array
@@ -79,7 +79,7 @@ def find_rounds(
         at: name if name in made else parameters[name] for at, name in sources.items()
     }
     cycle = _cycle(taken, lambda one, other: _are_alike(like[one], like[other]))
-    count = sum(isinstance(node, core.Stm) for node in walk(loop.body))
+    count = count_of(core.Stm, loop.body)
     if not cycle or count * len(cycle) > LARGEST:
         return []
     arrays = dict(like)

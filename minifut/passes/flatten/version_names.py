@@ -27,8 +27,8 @@ from dataclasses import field
 from minifut.ir.core import If, Loop, Match, Stm
 from minifut.ir.kernels import NEVER, Parameter
 from minifut.ir.node import mutable
+from minifut.ir.search import count_of
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import walk
 
 DEEPEST = 3
 MOST = 8
@@ -101,7 +101,7 @@ def threshold(name: str, cpu: int, gpu: int, guards: str) -> Parameter:
 
 def weight(statement: Stm) -> int:
     """The number of statements in it."""
-    return sum(isinstance(node, Stm) for node in walk(statement))
+    return count_of(Stm, statement)
 
 
 def shape_of_body(statements: tuple[Stm, ...], kind: str = "map") -> str:

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 from minifut.ir.core import Body, If, Lambda, Loop, Match, Stm
 from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
-from minifut.ir.search import contains
+from minifut.ir.search import contains, count_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Screma, operand_count, soac_of
 from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
@@ -176,7 +176,7 @@ def are_short(function: Lambda) -> bool:
 def is_flat(function: Lambda) -> bool:
     """Whether the SOACs of the body have none inside."""
     outer = soacs_of(function)
-    return outer == sum(isinstance(n, SOAC_EXPRESSIONS) for n in walk(function.body))
+    return outer == count_of(SOAC_EXPRESSIONS, function.body)
 
 
 def soacs_of(function: Lambda) -> int:

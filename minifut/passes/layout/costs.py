@@ -22,6 +22,7 @@ from enum import Enum
 from minifut.ir import core, kernels
 from minifut.ir.core import Stm
 from minifut.ir.node import immutable
+from minifut.ir.search import contains
 from minifut.ir.traverse import walk
 from minifut.ir.types import ArrayType, Type, element_of, shape_of
 from minifut.names import Name
@@ -152,4 +153,4 @@ def is_vectorised(kernel: SegmentedOperation) -> bool:
 def cannot_fail(kernel: SegmentedOperation) -> bool:
     """Whether points have neither checks nor calls: a CPU runs those that have arrays
     of their own in lanes if they access others along the points."""
-    return not any(isinstance(n, core.Assert | core.Apply) for n in walk(kernel.body))
+    return not contains(kernel.body, core.Assert | core.Apply)

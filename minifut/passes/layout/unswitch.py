@@ -53,7 +53,7 @@ def unswitch(
     kind of device decide."""
 
     def unswitch_for_kind(statement: Stm, context: StatementContext) -> Outcome:
-        if context.levels or not isinstance(statement.exp, Loop):
+        if context.levels:
             return None
         return unswitched(statement, context, kind)
 
@@ -65,7 +65,7 @@ unswitch_for_cpu = partial(unswitch, "cpu")
 unswitch_for_gpu = partial(unswitch, "gpu")
 
 
-@rule(paper="A catalogue of optimizing transformations")
+@rule(Loop, paper="A catalogue of optimizing transformations")
 def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
     """Make a copy of a loop in which branches are decided by the defaults of a CPU.
 
@@ -118,8 +118,6 @@ def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         "cpu" = 4611686018427387904 => "cpu" = 8
     """
-    if not isinstance(statement.exp, Loop):
-        return None
     return unswitched(statement, context, "cpu")
 
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from minifut.analysis.aliases import NONE
 from minifut.analysis.in_place import called_functions, in_place_updates
-from minifut.ir.core import Body, Function, If, Index, Loop, Program, Stm, Update
+from minifut.ir.core import Body, Function, Index, Loop, Program, Stm, Update
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of

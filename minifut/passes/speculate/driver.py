@@ -8,7 +8,7 @@ from typing import Any
 from minifut.ir.core import If, Iota, Lambda, Loop, Program, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
 from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.remove_checks.driver import FactsWalk
@@ -30,7 +30,7 @@ def speculate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Compute both sides of short branches where all elements exist that these read."""
-    if not any(is_short_branch(n) or folded_side(n) for n in walk(program)):
+    if not any(is_short_branch(n) or folded_side(n) for n in nodes_of(If, program)):
         return program
     sweep = _Walk(names, scope_of(program), trace or Trace())
     functions = tuple(map(sweep.function, program.functions))

@@ -31,6 +31,7 @@ from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.node import mutable
+from minifut.ir.search import contains
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import bound_names, free_names, walk
 from minifut.ir.types import I64
@@ -107,7 +108,7 @@ def borders(facts: Facts, nest: ScalarNest) -> Borders:
 def _dimensions_of_rows(nest: ScalarNest) -> set[int]:
     """Those along which clamps are not the same for a row: the last one that is mapped
     and those inside of it, all if the body has loops."""
-    if any(isinstance(n, LOOPS) for s in nest.body for n in walk(s)):
+    if any(contains(s, LOOPS) for s in nest.body):
         return {*range(len(nest.levels))}
     mapped = [at for at, level in enumerate(nest.levels) if not level.reduces]
     return {*range(max(mapped, default=0), len(nest.levels))}

@@ -8,9 +8,9 @@ from minifut.analysis.facts.known import SIZE_LIMIT
 from minifut.ir import core
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, If, Lambda, Param, Stm
-from minifut.ir.search import contains, nodes_of
+from minifut.ir.search import contains, count_of, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import rename, walk
+from minifut.ir.traverse import rename
 from minifut.ir.types import I64, Type, array_of
 from minifut.names import Name
 from minifut.passes.remove_checks.rules import SELECTING, FactContext
@@ -81,12 +81,12 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
         return None
     if not any(map(selects, nest.body)):
         return Declined("no condition singles out the ends")
-    if sum(isinstance(n, Stm) for s in nest.body for n in walk(s)) > LARGEST:
+    if count_of(Stm, *nest.body) > LARGEST:
         return Declined("the body is too large to be copied")
     found = borders(facts, nest)
     if not found:
         return Declined("no condition singles out the ends")
-    if any(_is_parallel(n) for s in nest.body for n in walk(s)):
+    if any(map(_is_parallel, nodes_of(SOAC_EXPRESSIONS, *nest.body))):
         return Declined("a branch would hide what is parallel inside of it")
     build = context.builder(statement)
     build.bind(statement.pattern, guarded(build, nest, found))
