@@ -17,10 +17,10 @@ import dataclasses
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, dataclass_transform
 
-from minifut.immutables import FREEZE, shown
+from minifut.immutables import FREEZE, quick_dataclass
 from minifut.immutables import immutable as immutable
 from minifut.immutables import mutable as mutable
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:
     """A place in a program. Nodes with equal contents are still different nodes."""
-    return dataclass(slots=True, eq=False, frozen=FREEZE, repr=False)(shown(cls))
+    return quick_dataclass(cls, frozen=FREEZE)
 
 
 def flagged(items: Sequence[T], flags: Sequence[bool]) -> tuple[T, ...]:

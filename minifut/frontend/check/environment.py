@@ -7,7 +7,7 @@ The types of values, by unique `Name`, are in `Checking`, program-wide.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from minifut.frontend.check.consumption import ConsumptionChecker
@@ -21,6 +21,7 @@ from minifut.frontend.types import (
     map_type,
     strip_unique,
 )
+from minifut.immutables import quick_dataclass
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Parameters: TypeAlias = "tuple[tuple[Name, str], ...]"
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class TypeBinding:
     """`type name parameters = ?exts. type`; an abstract type stands for itself."""
 
@@ -51,7 +52,7 @@ def abstract_type(name: Name, parameters: Parameters, lifted: str) -> TypeBindin
     return TypeBinding(name, parameters, Named(name, arguments, lifted), (), lifted)
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Structure:
     """The contents of a module."""
 
@@ -76,7 +77,7 @@ class Structure:
         self.signatures.update(more.signatures)
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Signature:
     """A module type: the contents, and where in them the abstract types stand."""
 
@@ -85,7 +86,7 @@ class Signature:
     module: CheckedModule
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Functor:
     """A parametric module."""
 
@@ -165,7 +166,7 @@ class Scope:
         return self.prelude.signature(name) if found is None else found
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Checking:
     """What is known of the whole program."""
 

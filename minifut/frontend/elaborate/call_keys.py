@@ -8,7 +8,7 @@ the arguments are the same code with nothing in it that is bound in the caller o
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.environment import SizeParameter
@@ -22,6 +22,7 @@ from minifut.frontend.elaborate.static_types import (
     StaticSum,
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
+from minifut.immutables import quick_dataclass
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, AccType, ScalarType, element_of, shape_of
 from minifut.names import Name
@@ -30,7 +31,7 @@ INLINE = "inline"
 """the key of what cannot be passed to a shared function"""
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Sizes:
     """The distinct sizes of a call, numbered in order of appearance."""
 

@@ -9,18 +9,19 @@ of `let` is extended in place as long as no closure has captured it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 from minifut.frontend import syntax
 from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
 from minifut.frontend.elaborate.values import Closure, Value
 from minifut.frontend.types import Size, Type
+from minifut.immutables import quick_dataclass
 from minifut.ir.node import immutable
 from minifut.names import Name
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Thunk:
     """Something of the checker's (a type or size) to be resolved in another
     environment when it is needed."""
@@ -37,14 +38,14 @@ class TypeFunction:
     body: Type
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Deferred:
     """A definition at top level, evaluated when it is first used."""
 
     evaluate: Callable[[], Value]
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class SizeParameter:
     """A size parameter used as a variable: it is what its name stands for."""
 
@@ -52,7 +53,7 @@ class SizeParameter:
     env: Environment
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Sealed:
     """A polymorphic function seen through a specification (perhaps of another such
     view, `inner`): what its parameters are in terms of those of the specification."""
@@ -65,7 +66,7 @@ class Sealed:
     mapping: dict[Name, Type | Size] | None = None
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Module:
     """A structure: what it exports."""
 
@@ -74,7 +75,7 @@ class Module:
     signatures: dict[str, SignatureTerm] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class ElaboratedFunctor:
     """A parametric module: code and environment. One that is the result of applying
     another also has the names that each such application gave it."""

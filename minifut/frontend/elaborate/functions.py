@@ -16,7 +16,7 @@ parameters.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from minifut.errors import Location
 from minifut.frontend import syntax
@@ -37,6 +37,7 @@ from minifut.frontend.elaborate.static_types import (
 from minifut.frontend.elaborate.values import Closure, Leaf, Value, scalar
 from minifut.frontend.elaborate.work import Work
 from minifut.frontend.types import Arrow, is_size
+from minifut.immutables import quick_dataclass
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.sizes import Size
@@ -50,7 +51,7 @@ COPIES = 5000
 """names that the calls of one definition may make before it is shared"""
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Shared:
     """A function that is being made, or has been: what its sizes are called, and what
     its results look like."""
@@ -64,7 +65,7 @@ class Shared:
     function: Function | None = None
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class History:
     """What inlining a definition has cost so far."""
 

@@ -10,7 +10,6 @@ whole application.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
@@ -23,6 +22,7 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Call, Value
 from minifut.frontend.elaborate.work import Work
+from minifut.immutables import quick_dataclass
 from minifut.ir import core
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Lambda, Param, Stm
@@ -30,7 +30,7 @@ from minifut.ir.sizes import Size
 from minifut.names import Name
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Made:
     """A lambda and what its results stand for."""
 

@@ -16,9 +16,9 @@ the program and the size `n * m` are the same thing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from minifut.immutables import quick_dataclass
 from minifut.ir.core import Atom, Constant
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, ArrayType, ScalarType, Type, array_of, shape_of
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Leaf:
     """An atom with its type; `size` is what an i64 is known to be."""
 
@@ -54,14 +54,14 @@ class Leaf:
         return self.type
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class RecordValue:
     """A tuple or record."""
 
     fields: dict[str, Value]
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class ArrayValue:
     """`size` elements, all described by one element with lifted leaves."""
 
@@ -69,7 +69,7 @@ class ArrayValue:
     element: Value
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class SumValue:
     """`leaves[0]` is the tag; the others are the slots of `type`."""
 
@@ -77,7 +77,7 @@ class SumValue:
     leaves: tuple[Leaf, ...]
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Known:
     """A sum that may hold functions: its constructor is known now."""
 
@@ -85,7 +85,7 @@ class Known:
     payload: tuple[Value, ...]
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Expected:
     """The checker's type of a result, with what its names mean."""
 
@@ -93,7 +93,7 @@ class Expected:
     env: Environment
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Closure:
     """A function of the program. `instance` says what its type and size parameters
     stand for, in terms of the environment of the use."""
@@ -116,7 +116,7 @@ InstanceTerms: TypeAlias = "tuple[Terms, Environment]"
 PrimitiveCall: TypeAlias = "Callable[[Call], Value]"
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Primitive:
     """A function of the elaborator, applied once `arity` arguments are there.
     `captured` are the values that `call` itself holds."""
@@ -129,7 +129,7 @@ class Primitive:
     captured: tuple[Value, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
+@quick_dataclass
 class Call:
     """A full application of a primitive."""
 

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import typing
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, dataclass_transform
 
 from minifut.errors import Location
-from minifut.immutables import shown
+from minifut.immutables import quick_dataclass
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ def filled(slot: T | None) -> T:
 @dataclass_transform(eq_default=False, field_specifiers=(field, checked))
 def syntax_node(cls: type[Any]) -> Any:
     """A slots dataclass with identity equality."""
-    return dataclass(slots=True, eq=False, repr=False)(shown(cls))
+    return quick_dataclass(cls)
 
 
 @syntax_node
