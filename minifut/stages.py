@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -236,6 +235,8 @@ def stage(name: str, run: Callable[[], T]) -> T:
             "of them one after the other"
         ) from None
     except Exception as error:
+        import traceback
+
         frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
         message = f"{type(error).__name__}: {error}"
         raise InternalError(name, message, frames) from error

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib import resources
 
 from minifut.errors import Source
 from minifut.frontend import syntax, types
@@ -28,6 +27,7 @@ from minifut.frontend.check.environment import (
 from minifut.frontend.types import Type
 from minifut.ir.node import immutable
 from minifut.names import Name
+from minifut.resources import PACKAGE
 
 _START = re.compile(
     r"^(?P<kind>def|val|module type)\s+(?:\((?P<symbol>[^)]+)\)|(?P<name>[\w']+))", re.M
@@ -66,10 +66,7 @@ def index() -> dict[tuple[str, str], PreludeText]:
     """All definitions of the prelude's files by kind ("value", "module type",
     "numeric", "member") and name."""
     found: dict[tuple[str, str], PreludeText] = {}
-    folder = resources.files("minifut.frontend") / "prelude"
-    for entry in sorted(folder.iterdir(), key=lambda e: e.name):
-        if not entry.name.endswith(".fut"):
-            continue
+    for entry in sorted((PACKAGE / "frontend" / "prelude").glob("*.fut")):
         text = entry.read_text(encoding="utf-8")
         starts = list(_START.finditer(text))
         for start, following in zip(starts, [*starts[1:], None], strict=True):
