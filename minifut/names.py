@@ -7,10 +7,10 @@ twice on the same text gives the same text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from minifut.immutables import immutable
 
 
-@dataclass(frozen=True, slots=True)
+@immutable
 class Name:
     """A variable, size or type variable of the checked program and of the IR."""
 
