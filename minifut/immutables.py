@@ -1,11 +1,12 @@
 """`@immutable` and `@mutable`: dataclasses that are made quickly.
 
 An *immutable* is a fact, a plan or a description: never changed after it is made (under
-`MINIFUT_DEBUG=freeze` an attempt raises), and compared by structure; a *mutable* is the
-state of what makes them. The methods of dataclasses are compiled when a class is made,
-in a third of a millisecond or more, and the compiler has 500 classes: half of the time
-of compiling a first small program. So comparisons are made of getters here, and the
-constructor is compiled when a class has its first instance (`quick_dataclass`).
+`MINIFUT_DEBUG=freeze` an attempt raises), and compared by structure, or by identity if
+it is *fixed*; a *mutable* is the state of what makes them. The methods of dataclasses
+are compiled when a class is made, in a third of a millisecond or more, and the compiler
+has 500 classes: half of the time of compiling a first small program. So comparisons are
+made of getters here, and the constructor is compiled when a class has its first
+instance (`quick_dataclass`).
 """
 
 from __future__ import annotations
@@ -27,6 +28,12 @@ FREEZE = debugging("freeze")
 def immutable(cls: type[T]) -> type[T]:
     """A fact: structural equality, hashable."""
     return _compared(quick_dataclass(cls, frozen=FREEZE), hashed=True)
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+def fixed(cls: type[T]) -> type[T]:
+    """What never changes either, and is only the same as itself."""
+    return quick_dataclass(cls, frozen=FREEZE)
 
 
 @dataclass_transform(field_specifiers=(field,))

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import field
 from typing import Any, TypeVar, dataclass_transform
 
-from minifut.immutables import FREEZE, quick_dataclass
+from minifut.immutables import fixed
 from minifut.immutables import immutable as immutable
 from minifut.immutables import mutable as mutable
 
@@ -30,7 +30,7 @@ T = TypeVar("T")
 @dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
 def node(cls: type[T]) -> type[T]:
     """A place in a program. Nodes with equal contents are still different nodes."""
-    return quick_dataclass(cls, frozen=FREEZE)
+    return fixed(cls)
 
 
 def flagged(items: Sequence[T], flags: Sequence[bool]) -> tuple[T, ...]:

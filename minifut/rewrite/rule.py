@@ -34,10 +34,10 @@ choice.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, TypeVar
 
 from minifut.errors import InternalError
+from minifut.immutables import fixed
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable
@@ -81,7 +81,7 @@ RemarkFunction: TypeAlias = Callable[[Any, Any], Remark]
 Kind: TypeAlias = type | tuple[type, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Rule:
     """`label` is the paper's own name for it (G2, Gr, ...), `inverse` the name of the
     rule that undoes it; `of` are the classes that a node, or what it binds,
@@ -176,7 +176,7 @@ def rule(
     return enter
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Decision(Rule):
     """A rule whose outcome is a choice, such as True, sizes or a layout."""
 

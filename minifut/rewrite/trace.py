@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from minifut.immutables import fixed
 from minifut.ir.core import Stm
 from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable, mutable
@@ -16,7 +17,7 @@ from minifut.rewrite.rule import EMITTED, Declined, Remark, Rule
 NO_REMARK = Remark()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Step:
     """One rule at one statement; `reason` is set if it declined. `depth` is the number
     of rules within which it was tried, `stage` the pass that tried it.

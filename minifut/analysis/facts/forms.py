@@ -10,10 +10,10 @@ terms.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 from typing import TypeAlias
 
+from minifut.immutables import fixed
 from minifut.ir.sizes import Monomial, Size, SizeFactor
 from minifut.ir.types import ScalarType
 
@@ -23,7 +23,7 @@ ValueRange: TypeAlias = tuple[int, int]
 CONSTANT: Monomial = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Fact:
     """`form >= 0`, and what it comes from; without a form, a condition that holds."""
 

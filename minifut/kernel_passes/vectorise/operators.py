@@ -12,9 +12,9 @@ tuple has a vector for each component.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from minifut.immutables import fixed
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
@@ -29,7 +29,7 @@ OperatorCode: TypeAlias = tuple[kc.Statement, ...]
 """`right = left op right`"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class PointCode:
     """The parts of one step of a fold or scan: the body, which leaves the operands of
     the point `index` in `right`, and what else it maps in `passed`; the operator,
@@ -52,7 +52,7 @@ class PointCode:
         return (*self.left, *self.right, *self.passed, *self.before)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Fold:
     """A sequential fold, the node of rules for folds:
 

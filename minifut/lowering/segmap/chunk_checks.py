@@ -17,10 +17,10 @@ them once more costs less than a point at a time.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from minifut.analysis.simple_points import is_simple
+from minifut.immutables import fixed
 from minifut.ir import core
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
@@ -44,7 +44,7 @@ TOTAL = (ScalarOp, core.SizeExp, core.Copy)
 SegmentedT = TypeVar("SegmentedT", SegMap, SegRed | SegScan)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class ChunkChecks(Generic[SegmentedT]):
     """`statements` compute whether all checks of a point hold, `condition`; `checked`
     is the operation, `unchecked` the same without them."""

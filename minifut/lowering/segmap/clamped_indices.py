@@ -23,10 +23,11 @@ definition of `index`: so each later read is proved to be within bounds anew.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import reduce
 
 from minifut.analysis.simple_points import is_simple
+from minifut.immutables import fixed
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Constant, Exp, Index, ScalarOp, Stm
 from minifut.ir.kernels import KernelBody, SegMap
@@ -44,7 +45,7 @@ FARTHEST = 1 << 31
 """constants that are added to an index are smaller"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class ClampedIndices:
     """`bounds` compute, for a chunk, whether all checks can hold, `possible`, and the
     limits; `body` clamps each index of which `distances` gives the distance from its

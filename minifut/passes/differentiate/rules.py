@@ -22,9 +22,9 @@ just that, and have the derivative that finite differences have.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from minifut.immutables import fixed
 from minifut.ir.builder import Builder
 from minifut.ir.core import Stm
 from minifut.rewrite.rule import Declined
@@ -37,7 +37,7 @@ ReturnSweep: TypeAlias = "Callable[[Builder, Adjoints], None]"
 """emits the return sweep of a statement and notes adjoints"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Reversed:
     """The forward sweep of a statement, and what makes its return sweep."""
 

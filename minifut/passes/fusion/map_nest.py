@@ -6,9 +6,9 @@ map(n, (xss, ys), \xs y -> map(m, xs, \x -> f x y))
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from minifut.immutables import fixed
 from minifut.ir.builder import Builder
 from minifut.ir.core import Lambda, Param
 from minifut.ir.sizes import Size
@@ -21,7 +21,7 @@ NestInput: TypeAlias = tuple[Param, Name, tuple[int, ...]]
 """a parameter of the body, the array it comes from, the dimensions it varies along"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class MapNest:
     """`inputs` say which dimensions, in order, an array has in front."""
 

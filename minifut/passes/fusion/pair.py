@@ -22,9 +22,9 @@ only those that the program gives so many elements as can be written out.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from minifut.immutables import fixed
 from minifut.ir.core import Body, If, Lambda, Loop, Match, Stm
 from minifut.ir.host_bodies import host_bodies
 from minifut.ir.scope import Scope
@@ -79,7 +79,7 @@ def producers(statement: Stm, context: StatementContext) -> Iterable[Stm]:
     return seen
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class Fusing:
     """`attempt` tries a rule on a statement, where those above define its inputs."""
 

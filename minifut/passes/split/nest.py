@@ -9,9 +9,8 @@ level may reduce what it computes, too, and then those around it what it has red
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from minifut.analysis.facts import Facts
+from minifut.immutables import fixed
 from minifut.ir import core
 from minifut.ir.core import Atom, Copy, Exp, Index, Param, Stm
 from minifut.ir.sizes import Size
@@ -28,7 +27,7 @@ BEFORE_INNER = (core.ScalarOp, core.SizeExp, Index, core.Rearrange, core.Reshape
 """what may occur before an inner map of a nest: it is cheap to repeat, or a view"""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class NestLevel:
     """`statements` follow the parameters; those of the innermost level are its body."""
 
@@ -56,7 +55,7 @@ class NestLevel:
         return tuple(made)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@fixed
 class ScalarNest:
     """Levels from the outermost inwards; `results` are scalars of these `types`;
     `iotas` are the arrays 0, 1, ... among what the levels take."""
