@@ -157,6 +157,13 @@ class AtPoint:
     scope: BodyNames
     chosen: Mapping[Name, Constant]
     definitions: Mapping[Name, Stm]
+    found: dict[Name, SizeOrFlag] = field(default_factory=dict, compare=False)
+    """what names are, whatever else is chosen"""
+
+    def with_choice(self, name: Name, value: Constant) -> AtPoint:
+        """The same point, with one more choice."""
+        chosen, found = {**self.chosen, name: value}, dict(self.found)
+        return replace(self, chosen=chosen, found=found)
 
     def number(self, atom: Atom) -> Size:
         """An integer as a polynomial."""
@@ -167,32 +174,34 @@ class AtPoint:
 
     def value(self, atom: Atom) -> SizeOrFlag:
         """What the atom is; raises `ChoiceNeeded` if that depends on one."""
-        scope = self.scope
         if not isinstance(atom, Constant):
-            atom = scope.renamed.get(atom, atom)
+            atom = self.scope.renamed.get(atom, atom)
         constant = atom if isinstance(atom, Constant) else self.chosen.get(atom)
         if constant is not None:
             return _known(constant)
         assert isinstance(atom, Name)
-        if atom in scope.known:
-            return scope.known[atom]
-        statement = self.definitions.get(atom)
+        if (known := self.found.get(atom)) is None:
+            known = self.found[atom] = self.defined(atom)
+        return known
+
+    def defined(self, name: Name) -> SizeOrFlag:
+        """What a name is that is not chosen."""
+        scope = self.scope
+        if name in scope.known:
+            return scope.known[name]
+        statement = self.definitions.get(name)
         if statement is None:
-            return Size.of(atom)
-        if atom not in scope.varying | self.inner(statement):
+            return Size.of(name)
+        # names of branches are known there only
+        if name not in scope.varying and name in scope.definitions:
             fixed = statement.exp
             return (
                 self.value(fixed.atom)
                 if isinstance(fixed, core.Copy)
-                else Size.of(atom)
+                else Size.of(name)
             )
-        (param,) = (p for p in statement.pattern if p.name == atom)
+        (param,) = (p for p in statement.pattern if p.name == name)
         return self.of(param, statement)
-
-    def inner(self, statement: Stm) -> set[Name]:
-        """The names of a statement of a branch, which are known there only."""
-        outer = self.scope.definitions.get(statement.pattern[0].name)
-        return set() if outer else {p.name for p in statement.pattern}
 
     def of(self, param: Param, statement: Stm) -> SizeOrFlag:
         """What a statement gives a name."""
@@ -233,8 +242,7 @@ class AtPoint:
         except ChoiceNeeded as choice:
             if choice.name in self.definitions:
                 raise
-            made = ({**self.chosen, choice.name: v} for v in choice.values)
-            cases = (replace(self, chosen=chosen) for chosen in made)
+            cases = (self.with_choice(choice.name, v) for v in choice.values)
             found = [case.possible(param, statement, exp) for case in cases]
             return tuple(dict.fromkeys(chain(*found)))
         number = value if isinstance(value, bool) else value.as_constant

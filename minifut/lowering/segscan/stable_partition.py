@@ -12,7 +12,7 @@ radix sort of d bits 2^d, and nothing of a stream but where it begins has to be 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import chain
 
 from minifut.analysis.operators import combines_by
@@ -159,7 +159,7 @@ class _Finder:
 
     def plan(self) -> StablePartition:
         """The streams; Decline if there are none, or something else to do."""
-        found = self.cases({})
+        found = self.cases(AtPoint(self.scope, {}, self.scope.definitions))
         kinds = list(dict.fromkeys(kind for _, kind in found))
         active = [s for s in kinds if any(s.increments) or _written(s)]
         if not any(map(_written, active)) or len(active) > STREAMS:
@@ -185,13 +185,10 @@ class _Finder:
             cases, tuple(active), invariant, at_point, self.scope.is_narrow, whole
         )
 
-    def cases(
-        self, chosen: dict[Name, Constant]
-    ) -> list[tuple[dict[Name, Constant], Stream]]:
+    def cases(self, case: AtPoint) -> list[tuple[Mapping[Name, Constant], Stream]]:
         """All combinations of choices with what becomes of their points."""
-        if len(chosen) > CASES.bit_length():
+        if len(case.chosen) > CASES.bit_length():
             raise Decline("it depends on too many choices")
-        case = AtPoint(self.scope, chosen, self.scope.definitions)
         count = self.scope.scanned
         try:
             flags = [
@@ -200,7 +197,8 @@ class _Finder:
             ]
             places = [case.number(where) for where in self.wheres]
         except ChoiceNeeded as choice:
-            made = [self.cases({**chosen, choice.name: v}) for v in choice.values]
+            name = choice.name
+            made = [self.cases(case.with_choice(name, v)) for v in choice.values]
             if sum(map(len, made)) > CASES:
                 raise Decline("it depends on too many choices") from None
             return [*chain(*made)]
@@ -209,7 +207,7 @@ class _Finder:
         if len(increments) < len(flags) or not set(increments) <= {0, 1}:
             raise Decline("its scans are not of flags")
         kept = tuple(None if (p.as_constant or 0) < 0 else p for p in places)
-        return [(chosen, Stream(increments, kept))]
+        return [(case.chosen, Stream(increments, kept))]
 
     def check(self, streams: Iterable[Stream]) -> None:
         """Each place grows by one at each point of its stream, and at no other."""
