@@ -31,6 +31,13 @@ class WithClasses:
     __slots__ = ("classes",)
 
 
+class WithFlows(WithClasses):
+    """And for what is assigned inside (`kernel_ir.assignments`) and what depends on
+    what there (`vectorise.varying`)."""
+
+    __slots__ = ("assigned", "flows")
+
+
 SIMPLE = 1
 """no rule of simplification applied"""
 LIVE = 2

@@ -53,13 +53,25 @@ def targets(statement: kc.Statement) -> tuple[Assigned, ...]:
 def assigned(statements: Iterable[kc.Statement]) -> frozenset[Name]:
     """The variables that get more than a first value in the statements or in their
     blocks, loop variables included."""
-    return frozenset(
-        target.name
-        for statement in kc.each_statement(statements)
-        if not isinstance(statement, kc.Declare)
-        for target in targets(statement)
-        if isinstance(target, kc.Variable)
-    )
+    found: set[Name] = set()
+    for statement in statements:
+        if isinstance(statement, kc.Declare):
+            continue
+        for target in targets(statement):
+            if isinstance(target, kc.Variable):
+                found.add(target.name)
+        for block in kc.blocks_of(statement):
+            found |= _assigned_in(block)
+    return frozenset(found)
+
+
+def _assigned_in(block: kc.Block) -> frozenset[Name]:
+    """The same of a block, which keeps them."""
+    known: frozenset[Name] | None = getattr(block, "assigned", None)
+    if known is None:
+        known = assigned(block.statements)
+        object.__setattr__(block, "assigned", known)
+    return known
 
 
 def declared(statements: Iterable[kc.Statement]) -> frozenset[Name]:

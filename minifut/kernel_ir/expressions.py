@@ -25,6 +25,14 @@ class VectorType:
     scalar: ScalarType
     lanes: int = 1
 
+    def __eq__(self, other: object) -> bool:
+        # types of expressions are compared all the time
+        return self is other or (
+            type(other) is VectorType
+            and self.lanes == other.lanes
+            and self.scalar.name == other.scalar.name
+        )
+
     def __str__(self) -> str:
         return f"{self.scalar}x{self.lanes}" if self.lanes > 1 else str(self.scalar)
 
@@ -53,9 +61,10 @@ class Memory:
 
 class Expression:
     """The root of kernel expressions; gives them Python's arithmetic operators. Below
-    one there are only expressions: a search for statements ends at it."""
+    one there are only expressions: a search for statements ends at it. `sources`: what
+    its value depends on, kept by the first query (`vectorise.varying`); no field."""
 
-    __slots__ = ()
+    __slots__ = ("sources",)
     is_expression = True
     type: VectorType
 

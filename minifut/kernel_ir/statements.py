@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from minifut.ir.kernels import Parameter as Tunable
-from minifut.ir.marks import WithClasses
+from minifut.ir.marks import WithClasses, WithFlows
 from minifut.ir.node import node
 from minifut.ir.sizes import Size
 from minifut.ir.types import ScalarType
@@ -33,7 +33,7 @@ from minifut.names import Name
 
 
 @node
-class Block(WithClasses):
+class Block(WithFlows):
     """Statements in order, in a scope of their own."""
 
     statements: tuple[Statement, ...]

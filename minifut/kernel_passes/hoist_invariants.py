@@ -21,7 +21,7 @@ from minifut.ir.traverse import used_names
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
-from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.kernel_passes.vectorise.varying import varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
 
@@ -87,18 +87,18 @@ def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
     needs."""
     body = loop.body.statements
     written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
-    varying = find_varying(body, [loop.variable.name, *assigned(body), *written])
+    varying = {loop.variable.name, *assigned(body), *written}
     same: list[kc.Declare] = []
     loading = True
     for statement in body:
         loading = loading and not contains(statement, LEAVING)
         if not isinstance(statement, kc.Declare) or statement.init is None:
             continue
-        long = _takes_long(statement.init)
-        if (loading or not long) and not varies(statement.init, varying):
+        known = not varies(statement.init, varying)
+        if known and (loading or not _takes_long(statement.init)):
             same.append(statement)
         elif isinstance(statement.variable, kc.Variable):
-            varying |= {statement.variable.name}
+            varying.add(statement.variable.name)
     needed: set[Name] = set()
     moved: list[kc.Declare] = []
     for declared in reversed(same):

@@ -66,7 +66,7 @@ def keep_loop_scalar(loop: kc.For, context: CodeContext) -> KernelOutcome:
     ]
     if not narrow:
         return None
-    loaded = find_loaded(loop.body.statements)
+    loaded = find_loaded(loop.body)
     if not any(varies(load.index, loaded) for load in narrow):
         return Declined("bytes are read by position alone")
     divides = any(

@@ -101,7 +101,7 @@ def _reads_vectors(loop: kc.For) -> bool:
     """Whether partners are read, elements that other points read as their own."""
     statements, index = loop.body.statements, loop.variable
     own = own_block(statements, index.name, (index, 1)).read
-    varying = find_varying(statements, [index.name])
+    varying = find_varying(loop.body, [index.name])
     known = {index.name: (index, 1)}
     others = [
         load.memory in own

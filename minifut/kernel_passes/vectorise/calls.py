@@ -36,7 +36,7 @@ def gains_in_vectors(node: Any) -> bool:
     if not quotients or not isinstance(node, kc.For | kc.Block):
         return False
     body = node.body if isinstance(node, kc.For) else node
-    loaded = find_loaded(body.statements)
+    loaded = find_loaded(body)
     return any(
         isinstance(part, kc.Operation) and varies(part.operands[0], loaded)
         for part in quotients

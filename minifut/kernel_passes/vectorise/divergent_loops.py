@@ -79,7 +79,7 @@ def refuse_writes(body: kc.Block) -> None:
     nodes, statements = [*walk(body)], body.statements
     if calls_functions(body) or any(isinstance(node, kc.Load) for node in nodes):
         return
-    moving = find_varying(statements, assigned(statements) - {*counters_in(body)})
+    moving = find_varying(body, assigned(statements) - {*counters_in(body)})
     if any(isinstance(n, kc.Store) and varies(n.index, moving) for n in nodes):
         raise NotVectorisable("rounds do nothing but to store at places of their own")
 

@@ -41,7 +41,7 @@ def vectors_at_once(points: kc.For) -> int:
     """How many vectors of points are worth it: 1 unless loops in them are short, wait
     for what they carry from round to round, and read whole vectors."""
     body = points.body.statements
-    varying = find_varying(body, [points.variable.name])
+    varying = find_varying(points.body, [points.variable.name])
     known = affine_variables(points, varying)
     carried = 0
     for loop in loops_of(body):

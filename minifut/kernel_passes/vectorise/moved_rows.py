@@ -34,7 +34,7 @@ def moves_rows(points: kc.For) -> bool:
     loops = list(loops_of(body))
     if not loops or len(body) > MOST_BESIDE or gains_in_vectors(points.body):
         return False
-    loaded = find_loaded(body)
+    loaded = find_loaded(points.body)
     found = [_rows_by_data(loop, loaded) for loop in loops]
     return None not in found and any(found)
 

@@ -100,8 +100,8 @@ def _gathers_with_checks(loop: kc.For) -> bool:
     neighbours."""
     if kc.Fail not in classes_in(loop.body):
         return False
-    varying = find_varying(loop.body.statements, [loop.variable.name])
-    loaded = find_loaded(loop.body.statements, by_branches=False)
+    varying = find_varying(loop.body, [loop.variable.name])
+    loaded = find_loaded(loop.body, by_branches=False)
     known = affine_variables(loop, varying)
     apart = False
     for access in nodes_of(kc.Load | kc.Store, loop.body):

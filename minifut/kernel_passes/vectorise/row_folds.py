@@ -252,7 +252,7 @@ def _collected(body: Sequence[kc.Statement]) -> list[Collected]:
 def _refuse_scattered(loop: kc.For) -> None:
     """Decline where elements are not side by side."""
     body = loop.body.statements
-    varying = find_varying(body, [loop.variable.name])
+    varying = find_varying(loop.body, [loop.variable.name])
     stored = [store.memory for store in nodes_of(kc.Store, *body)]
     written = set(stored)
     if len(stored) > len(written):

@@ -122,7 +122,7 @@ class _Sharing:
         body = block.body.statements
         self.k, self.points, self.index = k, points, block.variable
         self.first = block.start
-        self.varying = find_varying(body, [block.variable.name])
+        self.varying = find_varying(block.body, [block.variable.name])
         self.definitions = constants(body)
         self.inside = declared(body) | {block.variable.name}
         self.assumed: list[kc.Expression] = []

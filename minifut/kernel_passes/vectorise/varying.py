@@ -10,54 +10,56 @@ has for itself, whose names may be among those that vary.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence, Set
-from typing import Any
+from typing import Any, TypeAlias
 
-from minifut.ir.calls import reachable
 from minifut.ir.fields import lister_of
 from minifut.ir.search import nodes_of
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
-_Flows = defaultdict[object, list[object]]
-"""for each name, or class of what is read, what depends on it"""
+Flow: TypeAlias = tuple[Set[object], object, int]
+"""names, or classes of what is read, what depends on them, and in which searches"""
+ALWAYS, BY_BRANCHES, BY_ROUNDS = range(3)
+Statements: TypeAlias = "kc.Block | Sequence[kc.Statement]"
 
 
-def find_varying(
-    statements: Sequence[kc.Statement], given: Iterable[Name]
-) -> frozenset[Name]:
+def find_varying(statements: Statements, given: Iterable[Name]) -> frozenset[Name]:
     """The names of all varying variables, such as those that only some points assign;
     `given` are those from outside."""
-    flows: _Flows = defaultdict(list)
-    _add_flows(statements, flows, (), by_branches=True, by_rounds=False)
-    varying = reachable(flows, {*given, kc.Register})
+    varying = _dependent(statements, {*given, kc.Register}, (ALWAYS, BY_BRANCHES))
     return frozenset(name for name in varying if isinstance(name, Name))
 
 
-def find_loaded(
-    statements: Sequence[kc.Statement], by_branches: bool = True
-) -> Set[object]:
+def find_loaded(statements: Statements, by_branches: bool = True) -> Set[object]:
     """What depends on loads or registers of tiles: what `varies` with it does. With
     `by_branches`, what is assigned where a loaded condition holds is among it.
 
         long at = is[i];                  at depends on a load,
         float x = xs[i * m + at];         so this load has a data-dependent address
     """
-    flows: _Flows = defaultdict(list)
-    _add_flows(statements, flows, (), by_branches, by_rounds=True)
-    return reachable(flows, {kc.Load, kc.Register})
+    wanted = (ALWAYS, BY_BRANCHES if by_branches else ALWAYS, BY_ROUNDS)
+    return _dependent(statements, {kc.Load, kc.Register}, wanted)
 
 
 def varies(exp: kc.Expression, varying: Collection[object]) -> bool:
     """Whether the value of an expression differs between points."""
-    return any(name is kc.Register or name in varying for name in _sources_of(exp))
+    sources = sources_of(exp)
+    return kc.Register in sources or not sources.isdisjoint(varying)
 
 
-def _sources_of(exp: kc.Expression) -> list[object]:
+def sources_of(exp: kc.Expression) -> frozenset[object]:
     """The names that the value of an expression depends on, and the classes of loads
-    and registers if it has some."""
+    and registers if it has some; the expression keeps them."""
+    known: frozenset[object] | None = getattr(exp, "sources", None)
+    if known is None:
+        known = frozenset(_found_sources(exp))
+        object.__setattr__(exp, "sources", known)
+    return known
+
+
+def _found_sources(exp: kc.Expression) -> list[object]:
     found: list[object] = []
     nodes: list[Any] = [exp]
     for node in nodes:
@@ -83,35 +85,71 @@ def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
     return {node.target.type.scalar for node in nodes_of(kc.Assign, *statements)}
 
 
-def _add_flows(
-    statements: Iterable[kc.Statement],
-    flows: _Flows,
-    around: tuple[kc.Statement, ...],
-    by_branches: bool,
-    by_rounds: bool,
-) -> None:
-    """Add for each name what varies if it does: variables, and statements that not all
-    points come by, as those `around` these may be. With `by_rounds`, how many rounds
-    there are decides what counts them."""
+def _flows_of(block: kc.Block) -> tuple[Flow, ...]:
+    """The flows in a block, which keeps them."""
+    known: tuple[Flow, ...] | None = getattr(block, "flows", None)
+    if known is None:
+        known = tuple(_flows_in(block.statements))
+        object.__setattr__(block, "flows", known)
+    return known
+
+
+def _flows_in(statements: Iterable[kc.Statement]) -> list[Flow]:
+    """For each name what varies if it does: variables, and statements that not all
+    points come by. With `BY_ROUNDS`, how many rounds there are decides what counts
+    them."""
+    flows: list[Flow] = []
     for statement in statements:
         match statement:
             case kc.Declare(kc.Variable(name, _), init) if init is not None:
-                for source in _sources_of(init):
-                    flows[source].append(name)
+                flows.append((sources_of(init), name, ALWAYS))
             case kc.Assign(kc.Variable(name, _), exp):
-                for source in (*_sources_of(exp), *around):
-                    flows[source].append(name)
+                flows.append((sources_of(exp), name, ALWAYS))
             case _ if blocks := kc.blocks_of(statement):
                 for exp in kc.expressions_of(statement):
-                    for source in _sources_of(exp):
-                        flows[source].append(statement)
-                if isinstance(statement, kc.For):
-                    counter = statement.variable.name
-                    if by_rounds:
-                        flows[statement].append(counter)
-                    for exp in (statement.start, statement.step):
-                        for source in _sources_of(exp):
-                            flows[source].append(counter)
-                inside = (*around, statement) if by_branches else around
+                    flows.append((sources_of(exp), statement, ALWAYS))
+                    if isinstance(statement, kc.For):
+                        ends = (statement.start, statement.step)
+                        when = ALWAYS if exp in ends else BY_ROUNDS
+                        flows.append((sources_of(exp), statement.variable.name, when))
+                around = frozenset((statement,))
                 for block in blocks:
-                    _add_flows(block.statements, flows, inside, by_branches, by_rounds)
+                    flows += _flows_of(block)
+                    flows += [
+                        (around, inner, BY_BRANCHES)
+                        for inner in map(_assigned_under, block.statements)
+                        if inner is not None
+                    ]
+    return flows
+
+
+def _assigned_under(statement: kc.Statement) -> object:
+    """What varies if not all points come by a statement."""
+    match statement:
+        case kc.Assign(kc.Variable(name, _)):
+            return name
+    return statement if type(statement) in kc.STRUCTURED else None
+
+
+def _dependent(
+    statements: Statements, found: set[object], wanted: Sequence[int]
+) -> set[object]:
+    """These and what depends on them. Flows lead forwards but for those around loops:
+    to look through them in both directions in turn finds long chains of either kind at
+    once."""
+    flows: Sequence[Flow]
+    if isinstance(statements, kc.Block):
+        flows = _flows_of(statements)
+    else:
+        flows = _flows_in(statements)
+    while True:
+        left = []
+        for flow in flows:
+            if flow[0].isdisjoint(found):
+                left.append(flow)
+            elif flow[2] in wanted:
+                found.add(flow[1])
+        if len(left) == len(flows):
+            return found
+        left.reverse()
+        flows = left
