@@ -13,6 +13,7 @@ butterflies, i ^ s and i | s, are in the block of 2 s points that i is in.
 
 from __future__ import annotations
 
+from functools import cached_property
 from itertools import product
 
 from minifut.ir.node import immutable, replace
@@ -27,6 +28,7 @@ from minifut.kernel_passes.position_ranges import (
     long_literal,
 )
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
+from minifut.names import Name
 
 MOST_RANGES = 8
 MOST_SUMMANDS = 6
@@ -60,11 +62,16 @@ class PositionConditions:
     around."""
 
     def __init__(self, loop: kc.For, *, superset: bool = False) -> None:
+        self.loop = loop
         self.superset = superset
-        self.varying = find_varying(loop.body.statements, [loop.variable.name])
         self.indices = PositionIndices(loop)
         self.exact = True
         self.assumed: list[kc.Expression] = []
+
+    @cached_property
+    def varying(self) -> frozenset[Name]:
+        """What differs between points."""
+        return find_varying(self.loop.body, [self.loop.variable.name])
 
     @property
     def assumptions(self) -> list[kc.Expression]:
@@ -160,8 +167,10 @@ class PositionConditions:
         """A comparison with a quotient, i / c < l, without it: i < c * l."""
         sides = left, right
         for number, quotient in enumerate(map(self._quotient, sides)):
+            if name == "==" or quotient is None:
+                continue
             limit = self.indices.uniform(sides[1 - number])
-            if name == "==" or quotient is None or limit is None:
+            if limit is None:
                 continue
             index, divisor = quotient
             more = int((name == "<=") == (number == 0))

@@ -10,14 +10,16 @@ loop are as affine functions of its variable, and in which range.
 from __future__ import annotations
 
 from dataclasses import field
+from functools import cached_property
 from typing import Any
 
 from minifut.ir.node import immutable, mutable, replace
+from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children, walk
 from minifut.ir.types import U64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.assignments import assigned
+from minifut.kernel_ir.assignments import assigned, constants, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.names import Name
 
@@ -141,25 +143,51 @@ class PositionIndices:
     Quotients and residues by a divisor of the factor are affine, too; `residues` counts
     those that occur."""
 
+    wrapping = frozenset(("%", *QUOTIENTS, *RESIDUES))
+    """the operators that make an index something else than an affine one"""
+
     def __init__(self, loop: kc.For) -> None:
+        self.loop = loop
         self.index_name = loop.variable.name
         self.first = 0
         self.residues = 0
         self.limits: dict[tuple[str, bool, int], tuple[kc.Expression, int]] = {}
-        self.made: dict[Name, kc.Expression] = {}
         self.looked_into = 0
-        self.counters: dict[Name, tuple[int, int]] = {}
-        body = loop.body.statements
-        changing = assigned(body)
-        self.local = {self.index_name, *changing}
-        for node in kc.each_statement(body):
-            match node:
-                case kc.Declare(kc.Variable(name, _), exp):
-                    self.local.add(name)
-                    if exp is not None and name not in changing:
-                        self.made[name] = exp
-                case kc.For(variable, kc.Literal(first, _), kc.Literal(bound, _)):
-                    self.counters[variable.name] = int(first), int(bound) - 1
+
+    @cached_property
+    def made(self) -> dict[Name, kc.Expression]:
+        """What variables are declared as that are never changed."""
+        return constants(self.loop.body.statements)
+
+    @cached_property
+    def local(self) -> set[Name]:
+        """What may differ between points."""
+        body = self.loop.body.statements
+        return {self.index_name, *assigned(body), *declared(body)}
+
+    @cached_property
+    def counters(self) -> dict[Name, tuple[int, int]]:
+        """The least and the greatest value of what counts the rounds of loops."""
+        return {
+            each.variable.name: (int(each.start.value), int(each.bound.value) - 1)
+            for each in nodes_of(kc.For, self.loop.body)
+            if isinstance(each.start, kc.Literal) and isinstance(each.bound, kc.Literal)
+        }
+
+    def straightened(self) -> tuple[kc.Statement, ...]:
+        """The statements with their indices replaced that are affine in a range."""
+        loop, integers = self.loop, nodes_of(INTEGERS, self.loop.body)
+        if loop.variable.type == kc.LONG and not any(map(self.may_wrap, integers)):
+            return loop.body.statements
+        return tuple(map(self.within, loop.body.statements))
+
+    def may_wrap(self, node: kc.Expression) -> bool:
+        """Whether this makes an index something else than an affine one."""
+        match node:
+            case kc.Cast(operand, kc.INT) | kc.Operation(_, (operand,), kc.INT):
+                return operand.type == kc.LONG
+        found = kc.infix(node)
+        return found is not None and found[0] in self.wrapping
 
     def within(self, node: Any) -> Any:
         """The node with its indices replaced that are affine in a range."""

@@ -49,7 +49,7 @@ class SplitFinder:
     """Searches the body of a loop for a branch on the position."""
 
     def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
-        self.given = {*k.parameters, *k.constants}
+        self.k = k
         self.body = loop.body.statements
         self.conditions = PositionConditions(loop)
 
@@ -83,6 +83,8 @@ class SplitFinder:
         and where the conditions of all hold: there is one more loop, not one for each.
         """
         guards: dict[int, tuple[kc.Block, kc.Block]] = {}
+        if sum(isinstance(s, kc.Branch) and not s.otherwise for s in self.body) < 2:
+            return None
         ranges: list[PositionRanges] = []
         for at, statement in enumerate(self.body):
             if isinstance(statement, kc.Branch) and not statement.otherwise:
@@ -104,8 +106,9 @@ class SplitFinder:
     def is_of_row(self, where: PositionRange) -> bool:
         """Whether a uniform condition changes within the kernel: the device's compiler
         moves those of its parameters out of the loop itself."""
+        given = self.k.parameters.keys() | self.k.constants.keys()
         return any(
-            isinstance(node, kc.Variable) and node.name not in self.given
+            isinstance(node, kc.Variable) and node.name not in given
             for condition in where.uniform
             for node in walk(condition)
         )

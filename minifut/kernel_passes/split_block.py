@@ -164,6 +164,8 @@ def decided_in_block(
 class _StraightIndices(PositionIndices):
     """Also those that are clamped, where that changes nothing."""
 
+    wrapping = PositionIndices.wrapping | {"min", "max"}
+
     def combined(
         self, name: str, left: kc.Expression, right: kc.Expression
     ) -> AffineIndex | None:
@@ -242,7 +244,7 @@ class _BlockSearch:
         """Take indices that wrap around, or are clamped, as affine ones."""
         search = _StraightIndices(self.points)
         search.local.update(self.local)
-        straight = tuple(map(search.within, self.points.body.statements))
+        straight = search.straightened()
         if search.limits or search.first:
             self.be_within(straight_range(search))
             self.put(straight)

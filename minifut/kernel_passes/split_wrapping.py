@@ -30,7 +30,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from minifut.ir.node import replace
-from minifut.ir.traverse import map_children, rename_to, walk
+from minifut.ir.search import contains, nodes_of
+from minifut.ir.traverse import map_children, rename_to
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.powers import shift_or_mask
@@ -164,7 +165,7 @@ def split_wrapping(loop: kc.For, context: CodeContext) -> KernelOutcome:
     period = period_of_points(loop)
     inner = loop if period == 1 else in_periods(loop, period, context.k)
     search = PositionIndices(inner)
-    straight = tuple(search.within(s) for s in inner.body.statements)
+    straight = search.straightened()
     if not search.limits and period == 1:
         return Declined("no index wraps around")
     where = straight_range(search)
@@ -229,15 +230,12 @@ def period_of_points(loop: kc.For) -> int:
             return 1
     elif not loop.parallel:
         return 1
-    nodes = [node for s in loop.body.statements for node in walk(s)]
-    if any(isinstance(node, kc.DeclareArray) for node in nodes):
+    if contains(loop.body, kc.DeclareArray):
         return 1
     search = PositionIndices(loop)
     found = set()
-    branches = any(isinstance(node, kc.Branch) for node in nodes)
-    for node in nodes:
-        if not isinstance(node, kc.Operation) or len(node.operands) != 2:
-            continue
+    branches = contains(loop.body, kc.Branch)
+    for node in nodes_of(kc.Operation, loop.body):
         if (name := node.operator.name) in (*QUOTIENTS, *RESIDUES):
             period = _period_of(node, search)
             if loop.expensive and period == 0:

@@ -191,8 +191,7 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     if not loop.counts_by_ones:
         return None
     positions = _over_positions(loop)
-    calls = calls_functions(loop.body)
-    if loop.expensive or (calls and positions is loop):
+    if loop.expensive or (positions is loop and calls_functions(loop.body)):
         return Declined("lanes find quotients of neighbouring indices by steps")
     loop = positions
     body = _PeriodicBody(loop)
@@ -234,9 +233,10 @@ class _PeriodicBody(PositionIndices):
             # a bit alone is computed in vectors
             if self.period is None and not short and node.operator.name != "and":
                 self.period = length
+        found = [] if self.period is None else found
         self.operators = {n.operator.name for n in found if self.has_period(n)}
         self.tests: list[BitTest] = []
-        if self.period is not None and self.operators <= set(BITS):
+        if self.operators <= set(BITS):
             others = (n for n in found if not self.has_period(n))
             self.tests = [test for test in map(self.bit_test, others) if test]
 
