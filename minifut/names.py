@@ -26,17 +26,17 @@ class Name:
 
 
 class NameSource:
-    """Generates names never seen before."""
+    """Generates names never seen before; `next` is the tag of the next one."""
 
-    __slots__ = ("_next",)
+    __slots__ = ("next",)
 
     def __init__(self, first: int = 1) -> None:
-        self._next = first
+        self.next = first
 
     def fresh(self, base: str) -> Name:
         """A new name with the given readable base."""
-        name = Name(base, self._next)
-        self._next += 1
+        name = Name(base, self.next)
+        self.next += 1
         return name
 
     def like(self, name: Name) -> Name:

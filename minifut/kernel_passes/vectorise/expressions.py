@@ -45,7 +45,7 @@ from minifut.kernel_passes.vectorise.position_masks import compared_positions
 from minifut.kernel_passes.vectorise.positions_as_floats import positions_as_floats
 from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.strides import load_strided
-from minifut.kernel_passes.vectorise.varying import varies
+from minifut.kernel_passes.vectorise.varying import sources_of, varies
 from minifut.kernel_passes.vectorise.vectors import VectorOperations, stored_type
 from minifut.names import Name
 from minifut.rewrite.rule import Declined
@@ -106,6 +106,9 @@ class ExpressionVectoriser(VectorOperations):
     def shared(self, exp: kc.Expression) -> kc.Expression | None:
         """The expression if it is the same in all lanes, where what differs in it are
         integers that cancel out."""
+        sources = sources_of(exp)
+        if kc.Register in sources or not sources & self.varying <= self.affine.keys():
+            return None
 
         def change(node: Any) -> Any:
             if isinstance(node, kc.Expression) and node.type == kc.LONG:

@@ -89,6 +89,8 @@ class VectorCode:
         self.code, self.k, self.width = code, k, width
         self.rows: list[kc.Expression] | None = None
         """what must hold for lanes to traverse rows, if they may"""
+        self.operators: dict[OperatorCode, list[kc.Statement]] = {}
+        """those that were vectorised"""
         self.lanes = ExpressionVectoriser(width, frozenset())
         self.left = [self._wide(v) for v in code.left]
         self.right = [self._wide(v) for v in code.right]
@@ -134,7 +136,7 @@ class VectorCode:
         self.k.assign_all(self.right, self.neutral)
         within = kc.Branch(self.code.index < end, kc.Block(self.code.body))
         with self.k.scope():
-            self._vectorised((within,), (at, 1))
+            self.k.statements += self._vectorised((within,), (at, 1))
 
     def enter(self, before: Sequence[kc.Expression]) -> None:
         """`before` becomes the results of the point before each, with these, the same
@@ -159,13 +161,13 @@ class VectorCode:
         found = self._decided(statements, at[0]) if at[1] == 1 else None
         if found is None:
             with self.k.scope():
-                self._vectorised(statements, at, change)
+                self.k.statements += self._vectorised(statements, at, change)
             return
         whole, within = found
         with self.k.branch(whole):
-            self._vectorised(within, at, change)
+            self.k.statements += self._vectorised(within, at, change)
         with self.k.otherwise():
-            self._vectorised(statements, at, change)
+            self.k.statements += self._vectorised(statements, at, change)
 
     def _decided(
         self, statements: tuple[kc.Statement, ...], at: kc.Expression
@@ -182,7 +184,18 @@ class VectorCode:
         with self.k.scope():
             self.k.assign_all(self.left, left)
             combining = self.code.operator if operator is None else operator
-            self._vectorised(combining, (kc.Literal(0, kc.LONG), 1))
+            self.k.statements += self._operator(combining)
+
+    def _operator(self, operator: OperatorCode) -> list[kc.Statement]:
+        """An operator in lanes: the same statements each time, unless they have names
+        made for them."""
+        known = self.operators.get(operator)
+        if known is None:
+            before = self.k.names.next
+            known = self._vectorised(operator, (kc.Literal(0, kc.LONG), 1))
+            if self.k.names.next == before:
+                self.operators[operator] = known
+        return known
 
     def prefix(self) -> None:
         """Inclusive prefix scan of the lanes of `right` (Hillis and Steele)."""
@@ -205,8 +218,8 @@ class VectorCode:
         statements: Sequence[kc.Statement],
         at: Affine,
         change: Callable[[kc.Statement], kc.Statement] | None = None,
-    ) -> None:
+    ) -> list[kc.Statement]:
         code = self.code
         given = self.k, statements, code.index, at, self.width, code.running
         made = vectorise(*given, rows=self.rows)
-        self.k.statements.extend(map(change, made) if change else made)
+        return [*map(change, made)] if change else made

@@ -109,6 +109,8 @@ def refuse_scattered(
     statements: Sequence[kc.Statement], own: Owned, varying: Collection[Name]
 ) -> None:
     """Where most of the work is to access arrays of points at other indices in each."""
+    if not own:
+        return
     accesses, operations = _work(statements, own, varying, 1)
     if accesses * WORK_PER_ACCESS > operations:
         raise NotVectorisable("points index arrays of their own differently")
