@@ -95,15 +95,17 @@ class _Sweep:
         self.aliases = aliases
         self.found = InPlace(roots=aliases.roots)
         self.needed: set[Name] = set()
+        """arrays alone"""
         self.needed_roots: Counter[Name] = Counter()
         self.written: set[Name] = set()
 
     # --- the names needed later ---
 
     def need(self, name: Name) -> None:
-        if name not in self.needed:
+        roots = self.aliases.roots.get(name)
+        if roots is not None and name not in self.needed:
             self.needed.add(name)
-            self.needed_roots.update(self.aliases.roots.get(name, NONE))
+            self.needed_roots.update(roots)
 
     def need_all(self, atoms: Iterable[Atom]) -> None:
         for atom in atoms:
@@ -113,7 +115,7 @@ class _Sweep:
     def forget(self, name: Name) -> None:
         if name in self.needed:
             self.needed.remove(name)
-            self.needed_roots.subtract(self.aliases.roots.get(name, NONE))
+            self.needed_roots.subtract(self.aliases.roots[name])
 
     def reset(self, names: set[Name]) -> None:
         for name in self.needed - names:

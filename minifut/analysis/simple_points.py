@@ -42,8 +42,8 @@ def is_simple(operation: kernels.SegMap | kernels.SegRed | kernels.SegScan) -> b
 def cost_the_same(operation: kernels.SegMap) -> bool:
     """Whether all points run the same loops for as many rounds."""
     body = operation.body
-    inside = {*operation.space.indices, *bound_names(body)}
     forms = [loop.form for loop in nodes_of(core.Loop, body)]
+    inside = {*operation.space.indices, *bound_names(body)} if forms else set()
     return (
         all(
             isinstance(form, core.ForLoop) and inside.isdisjoint(free_names(form.bound))

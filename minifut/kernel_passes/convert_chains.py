@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir.node import replace
-from minifut.ir.search import classes_in
-from minifut.ir.traverse import walk
+from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
 from minifut.kernel_passes.editor import KernelEditor
@@ -36,7 +35,7 @@ def convert_chains(k: KernelEditor) -> None:
             return None
         if not inside.isdisjoint((kc.For, kc.While, kc.Fail)):
             return None
-        if not _tests_twice(walk(loop.body)):
+        if not _tests_twice(nodes_of(kc.Declare | kc.Branch, loop.body)):
             return None
         done = if_convert(k, loop.body.statements, by=if_convert_tests)
         return (replace(loop, body=kc.Block(tuple(done))),)

@@ -20,6 +20,8 @@ stored.
 
 from __future__ import annotations
 
+from functools import cache
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
@@ -88,13 +90,13 @@ def convert_data_dependent_branches(
     if kc.Branch not in classes_in(loop.body):
         return None
     body = loop.body.statements
-    loaded = find_loaded(body)
+    loaded = cache(lambda: find_loaded(loop.body))
     declared = [n.variable for n in nodes_of(kc.Declare, loop.body)]
     own = {v.name for v in declared if isinstance(v, kc.Variable)}
     converted = if_convert(
         context.k,
         body,
-        lambda branch: _is_cheap(branch, own) and varies(branch.condition, loaded),
+        lambda branch: _is_cheap(branch, own) and varies(branch.condition, loaded()),
     )
     made = replace(loop, body=replace(loop.body, statements=tuple(converted)))
     if made is loop:

@@ -78,9 +78,8 @@ def each_kernel(change: Callable[[KernelEditor], None]) -> Callable[..., KernelP
                 k.derivation = Derivation(trace, trace.origins[kernel.name])
             change(k)
             kernels.append(k.edited())
-            parameters.update(
-                (constant.parameter, None) for constant in k.constants.values()
-            )
+            if len(k.constants) > len(kernel.constants):
+                parameters.update({c.parameter: None for c in k.constants.values()})
         return replace(program, kernels=tuple(kernels), parameters=tuple(parameters))
 
     run.__doc__ = change.__doc__
@@ -93,17 +92,18 @@ def loops_inside(loop: kc.For, change: LoopChange) -> kc.For:
     return made
 
 
-def _within(node: Any, change: LoopChange) -> Any:
-    if isinstance(node, kc.Expression):
-        return node
-    if isinstance(node, kc.Block):
-        if kc.For not in classes_in(node):
-            return node
-        statements = change_loops(node.statements, change)
-        return node if statements is node.statements else kc.Block(statements)
-    if not kc.blocks_of(node):
-        return node
-    return map_children(node, lambda child: _within(child, change))
+def _within(statement: Any, change: LoopChange) -> Any:
+    """A statement that has blocks with the loops in these changed."""
+
+    def changed(child: Any) -> Any:
+        if type(child) is not kc.Block or kc.For not in classes_in(child):
+            return child
+        statements = change_loops(child.statements, change)
+        return child if statements is child.statements else kc.Block(statements)
+
+    if type(statement) is kc.Block:
+        return changed(statement)
+    return map_children(statement, changed)
 
 
 def change_loops(
@@ -113,7 +113,12 @@ def change_loops(
     found: list[kc.Statement] = []
     for statement in statements:
         made = change(statement) if isinstance(statement, kc.For) else None
-        found.extend((_within(statement, change),) if made is None else made)
+        if made is not None:
+            found.extend(made)
+        elif type(statement) in kc.STRUCTURED:
+            found.append(_within(statement, change))
+        else:
+            found.append(statement)
     return same_or(found, statements)
 
 

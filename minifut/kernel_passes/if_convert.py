@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from minifut.ir.node import replace
 from minifut.ir.scalars import operator
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import rename_to, walk
 from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
@@ -127,12 +128,8 @@ def _cost_reason(
     """Why a side may not be speculated, if so."""
     if len(statements) > LONGEST_SIDE:
         return f"a side has {len(statements)} statements, more than {LONGEST_SIDE}"
-    nodes = [node for statement in statements for node in walk(statement)]
-    local = {
-        v.name
-        for n in nodes
-        if isinstance(n, kc.Declare) and isinstance(v := n.variable, kc.Variable)
-    }
+    inside = nodes_of(kc.Declare, *statements) if nested else ()
+    local = {d.variable.name for d in inside if isinstance(d.variable, kc.Variable)}
     for statement in statements:
         match statement:
             case kc.Branch(_, _, otherwise) if (

@@ -24,7 +24,6 @@ from dataclasses import replace
 
 from minifut.ir.search import classes_in, nodes_of
 from minifut.ir.sizes import ZERO, Size
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
@@ -104,14 +103,13 @@ def streams_of(
     index, counters of loops inside being zero: one for loads whose indices differ by
     constants."""
     body, index = loop.body.statements, loop.variable.name
-    nodes = [*walk(loop.body)]
-    inner = (n for n in nodes if isinstance(n, kc.For) and n.rounds is not None)
+    inner = (each for each in nodes_of(kc.For, loop.body) if each.rounds is not None)
     counters = {each.variable.name: ZERO for each in inner}
     own = declared(body) | assigned(body) | {index}
-    own |= {node.index for node in nodes if isinstance(node, kc.Unrolled)}
+    own |= {node.index for node in nodes_of(kc.Unrolled, loop.body)}
     found: dict[tuple[Name, Size], tuple[kc.Memory, Size]] = {}
-    for load in nodes:
-        if not isinstance(load, kc.Load) or load.memory.space != "global":
+    for load in nodes_of(kc.Load, loop.body):
+        if load.memory.space != "global":
             continue
         place = as_size(load.index, definitions)
         if place is None:
@@ -128,6 +126,6 @@ def has_indirect_access(body: kc.Block) -> bool:
     """Whether a load or store has a data-dependent address."""
     if kc.Load not in classes_in(body):
         return False
-    loaded = find_loaded(body.statements, by_branches=False)
+    loaded = find_loaded(body, by_branches=False)
     accesses = nodes_of(kc.Load | kc.Store, body)
     return any(varies(access.index, loaded) for access in accesses)

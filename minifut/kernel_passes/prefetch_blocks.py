@@ -68,7 +68,8 @@ def prefetch_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
     """
     if not loop.streams:
         return None
-    step, streams = loop.step, _streams_of(loop)
+    step = loop.step
+    streams = _streams_of(loop) if isinstance(step, kc.Literal) else []
     if not streams or not isinstance(step, kc.Literal):
         return Declined("it has no loads of unit stride")
     prefetches = [

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Container, Iterable
+from functools import cached_property
 
+from minifut.ir.core import Atom
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import own_names, walk
@@ -32,26 +34,29 @@ class ScalarSources:
     the block ends: made by the block, or given by branches within it (`joined`)."""
 
     def __init__(self, block: kc.HostBlock, joined: frozenset[Name]) -> None:
-        statements = block.statements
+        self.block = block
         self.joined = joined
         self.alone = {
             s.memory
-            for s in statements
+            for s in block.statements
             if isinstance(s, kc.Allocate) and s.count == ONE
         }
-        self.moved = {
-            name
-            for node in nodes_of(kc.HostMove, block)
-            for name in (*node.sources, *node.targets)
+
+    @cached_property
+    def moved(self) -> set[Atom]:
+        """What moves name."""
+        moves = nodes_of(kc.HostMove, self.block)
+        return {name for node in moves for name in (*node.sources, *node.targets)}
+
+    @cached_property
+    def mentioned(self) -> dict[Name, int]:
+        """The last statement that has a name, but for where memory is freed."""
+        return {
+            name: at
+            for at, statement in enumerate(self.block.statements)
+            if not isinstance(statement, kc.Drop)
+            for name in names_in([statement])
         }
-        self.defined: dict[Name, int] = {}
-        self.mentioned: dict[Name, int] = {}
-        """the last place, but for where memory is freed"""
-        for at, statement in enumerate(statements):
-            if isinstance(statement, kc.HostAssign):
-                self.defined[statement.name] = at
-            if not isinstance(statement, kc.Drop):
-                self.mentioned.update(dict.fromkeys(names_in([statement]), at))
 
     def of(self, definition: kc.HostAssign) -> kc.Memory | None:
         """The memory of the scalar that a statement of the block defines."""
@@ -62,8 +67,10 @@ class ScalarSources:
         name = memory.name
         if name not in self.joined and (memory not in self.alone or name in self.moved):
             return None
-        last = self.mentioned.get(name, -1)
-        if last > self.defined[definition.name] or memory.element != definition.type:
+        if memory.element != definition.type:
+            return None
+        defined = self.block.statements.index(definition)
+        if self.mentioned.get(name, -1) > defined:
             return None
         return memory
 

@@ -35,6 +35,8 @@ def postpone_reads(
     """The function with reads for its results after its launches, where those for
     kernels then stay on the device."""
     definitions = _read_definitions(function.body)
+    if not definitions:
+        return function
     kept, late = _divided(function)
     results = {r for r in function.results if isinstance(r, Name)}
     wanted = (names_in(late) | results) & names_in(kept)
