@@ -23,7 +23,7 @@ from typing import Any, TypeAlias
 from minifut.ir.fields import all_fields, is_node, lister_of, per_class
 from minifut.ir.node import replace
 from minifut.ir.search import classes_in
-from minifut.ir.sizes import Size
+from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I32
 from minifut.kernel_ir import nodes as kc
@@ -110,7 +110,7 @@ class _Key:
 
     def __init__(self) -> None:
         self.numbers: dict[Name, int] = {}
-        self.sizes: dict[Size, Size] = {}
+        self.sizes: dict[Size, Hashable] = {}
         self.first: int | None = None
 
     def of(self, item: Any) -> Hashable:
@@ -148,11 +148,25 @@ class _Key:
     def size(self, size: Size) -> Hashable:
         if size.as_name is not None:
             return self.name(size.as_name)
+        return self.polynomial(size)
+
+    def polynomial(self, size: Size) -> Hashable:
+        """A size in numbers in place of names, whatever order its terms are in."""
         if (found := self.sizes.get(size)) is None:
-            known = size.names() & self.numbers.keys()
-            own = {name: Size.of(Name("", -self.numbers[name])) for name in known}
-            found = self.sizes[size] = size.substitute(own)
+            found = self.sizes[size] = frozenset(
+                (frozenset(Counter(map(self.factor, factors)).items()), number)
+                for factors, number in size.terms
+            )
         return found
+
+    def factor(self, factor: SizeFactor) -> Hashable:
+        match factor:
+            case Name():
+                return self.numbers.get(factor, factor)
+            case Quotient(dividend, divisor, up):
+                return self.polynomial(dividend), self.polynomial(divisor), up
+            case Extreme(operands, greatest):
+                return frozenset(map(self.polynomial, operands)), greatest
 
 
 KeyPart: TypeAlias = Callable[[_Key, Any], Hashable]
