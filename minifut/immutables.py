@@ -108,6 +108,8 @@ def _compared(cls: type[T], *, hashed: bool) -> type[T]:
     if "__eq__" not in own.__dict__:
 
         def same(self: T, other: object) -> Any:
+            if self is other:
+                return True
             if self.__class__ is not other.__class__:
                 return NotImplemented
             return contents(self) == contents(other)

@@ -18,6 +18,7 @@ import itertools
 import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import field
+from functools import cache
 from typing import Any, TypeVar, dataclass_transform
 
 from minifut.immutables import fixed
@@ -63,4 +64,14 @@ def replace(original: T, **changes: Any) -> T:
             del changes[name]
     if not changes:
         return original
-    return dataclasses.replace(original, **changes)  # type: ignore[type-var]
+    cls: Any = type(original)
+    for name in _field_names(cls):
+        if name not in changes:
+            changes[name] = getattr(original, name)
+    made: T = cls(**changes)
+    return made
+
+
+@cache
+def _field_names(cls: type) -> tuple[str, ...]:
+    return tuple(field.name for field in dataclasses.fields(cls))

@@ -131,6 +131,8 @@ class Size(WithFindings):
 
     def __add__(self, other: Size | int) -> Size:
         other = as_size(other)
+        if not (self.terms and other.terms):
+            return self if self.terms else other
         sums = dict(self.terms)
         for monomial, coefficient in other.terms:
             sums[monomial] = sums.get(monomial, 0) + coefficient
@@ -144,6 +146,8 @@ class Size(WithFindings):
 
     def __mul__(self, other: Size | int) -> Size:
         other = as_size(other)
+        if self.terms == ONE.terms or other.terms == ONE.terms:
+            return other if self.terms == ONE.terms else self
         sums: dict[Monomial, int] = {}
         for left, a in self.terms:
             for right, b in other.terms:
@@ -229,26 +233,21 @@ class Size(WithFindings):
 
     def rebuild(self, leaf: Callable[[Name], Size]) -> Size:
         """Recompute the size with each name replaced by `leaf(name)`."""
-        total = Size.constant(0)
+        sums: dict[Monomial, int] = {}
         for monomial, coefficient in self.terms:
-            product = Size.constant(coefficient)
+            product = ONE
             for atom in monomial:
                 product = product * _rebuild_atom(atom, leaf)
-            total = total + product
-        return total
+            for made, number in product.terms:
+                sums[made] = sums.get(made, 0) + number * coefficient
+        return Size._from(sums)
 
     def evaluate(self, values: Mapping[Name, int]) -> int:
         """The number it stands for when names have these values."""
-        total = 0
-        for monomial, coefficient in self.terms:
-            product = coefficient
-            for atom in monomial:
-                if isinstance(atom, Name):
-                    product *= values[atom]
-                else:
-                    product *= _evaluate_atom(atom, values)
-            total += product
-        return total
+        return sum(
+            coefficient * prod(_evaluate_atom(atom, values) for atom in monomial)
+            for monomial, coefficient in self.terms
+        )
 
     def __hash__(self) -> int:
         try:
@@ -390,11 +389,12 @@ def _rebuild_atom(atom: SizeFactor, leaf: Callable[[Name], Size]) -> Size:
             return _extreme(tuple(o.rebuild(leaf) for o in operands), greatest)
 
 
-def _evaluate_atom(atom: Quotient | Extreme, values: Mapping[Name, int]) -> int:
+def _evaluate_atom(atom: SizeFactor, values: Mapping[Name, int]) -> int:
     match atom:
+        case Name():
+            return values[atom]
         case Quotient(dividend, divisor, up):
             a, b = dividend.evaluate(values), divisor.evaluate(values)
             return -(-a // b) if up else a // b
         case Extreme(operands, greatest):
-            numbers = [o.evaluate(values) for o in operands]
-            return max(numbers) if greatest else min(numbers)
+            return (max if greatest else min)(o.evaluate(values) for o in operands)

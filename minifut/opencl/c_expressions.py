@@ -153,6 +153,8 @@ class ExpressionPrinter:
 
     def exp(self, exp: kc.Expression) -> str:
         """An expression that may need parentheses inside another."""
+        if type(exp) is kc.Variable:  # most are
+            return self.names.text(exp.name)
         match exp:
             case kc.Binary(symbol, left, right, _):
                 return f"{self.primary(left)} {symbol} {self.primary(right)}"

@@ -115,7 +115,8 @@ class _Part:
         if self.lowered.constants is not None:
             functions.append(self.printer.function(self.lowered.constants, False))
             constants = self.printer.names.text(self.lowered.constants.name)
-        around = ["quiet()"] if uses_floats(helpers_of("\n".join(functions))) else []
+        self.called = helpers_of("\n".join(functions))
+        around = ["quiet()"] if uses_floats(self.called) else []
         if any(f.recursion is not None for f in self.lowered.functions):
             around.append("run.deep()")
         entries, wrappers = [], []
@@ -123,7 +124,7 @@ class _Part:
             wrapper, described = self.entry(code, around)
             wrappers.append(wrapper)
             entries.append(described)
-        self.called = helpers_of("\n".join([*functions, *wrappers, *entries]))
+        self.called |= helpers_of("\n".join([*wrappers, *entries]))
         parameters = "".join(_parameter(p) for p in self.lowered.parameters)
         lines = [
             f"program_{schedule} = rt.Program(",
