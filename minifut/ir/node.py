@@ -74,4 +74,5 @@ def replace(original: T, **changes: Any) -> T:
 
 @cache
 def _field_names(cls: type) -> tuple[str, ...]:
-    return tuple(field.name for field in dataclasses.fields(cls))
+    """Of those that the constructor takes."""
+    return tuple(each.name for each in dataclasses.fields(cls) if each.init)
