@@ -13,6 +13,8 @@ it: so the load is done in any case.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from minifut.ir.node import replace
 from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator_cost
@@ -46,6 +48,22 @@ def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
             ys[i] = xs[i + r];
         }
     before:
+        given (const long *xs, long *ys, long k, long n)
+        long t[2];
+        for (long i = 0; i < n; i++) {
+            t[0] = 2;
+            t[1] = 1;
+            long d = t[k & 1];
+            ys[i] = xs[i + d];
+        }
+    after:
+        t[0L] = 2L;
+        t[1L] = 1L;
+        long d = t[k & 1L];
+        for (long i = 0L; i < n; i++) {
+            ys[i] = xs[i + d];
+        }
+    before:
         given (const long *ws, const long *xs, long *ys, long k, long n)
         for (long i = 0; i < n; i++) {
             long at = k + 1;
@@ -63,6 +81,15 @@ def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
     declines: nothing that takes long is the same for all points
         like before, with
         k + 1 => i + 1
+    declines: nothing that takes long is the same for all points
+        given (const long *xs, long *ys, long k, long n)
+        long t[2];
+        for (long i = 0; i < n; i++) {
+            t[0] = 2;
+            long d = t[k & 1];
+            t[0] = 1;
+            ys[i] = xs[i + d];
+        }
     """
     if not loop.body.statements or contains(loop.body, OPAQUE):
         return None
@@ -82,12 +109,37 @@ def _takes_long(exp: kc.Expression) -> bool:
     )
 
 
-def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
+def _table_of(loop: kc.For) -> list[kc.Store]:
+    """The stores in private arrays in which each point stores the same constants."""
+    top = [s for s in loop.body.statements if isinstance(s, kc.Store)]
+    stores = [s for s in top if s.memory.space == "private" and _is_constant(s)]
+    if not stores:
+        return stores
+    later: set[kc.Memory] = set()
+    others = {s.memory for s in nodes_of(kc.Store, loop.body) if s not in stores}
+    others |= {d.memory for d in nodes_of(kc.DeclareArray, loop.body)}
+    places = Counter((s.memory, str(s.index)) for s in stores)
+    others |= {memory for (memory, _), count in places.items() if count > 1}
+    for statement in reversed(loop.body.statements):
+        if statement in stores:
+            later.add(statement.memory)
+        else:
+            others |= {n.memory for n in nodes_of(kc.Load, statement)} & later
+    return [s for s in stores if s.memory not in others]
+
+
+def _is_constant(store: kc.Store) -> bool:
+    exps = (store.index, store.exp)
+    return store.mask is None and all(isinstance(exp, kc.Literal) for exp in exps)
+
+
+def _invariants_of(loop: kc.For) -> tuple[kc.Declare | kc.Store, ...]:
     """Declarations of what takes long and is the same for all points, and of what that
-    needs."""
-    body = loop.body.statements
-    written = {n.memory.name for n in nodes_of(kc.Store, loop.body)}
-    varying = {loop.variable.name, *assigned(body), *written}
+    needs, after constants in private arrays."""
+    body, table = loop.body.statements, _table_of(loop)
+    tables = {store.memory for store in table}
+    stores = [s for s in nodes_of(kc.Store, loop.body) if s.memory not in tables]
+    varying = {loop.variable.name, *assigned(body), *(s.memory.name for s in stores)}
     same: list[kc.Declare] = []
     loading = True
     for statement in body:
@@ -100,7 +152,7 @@ def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
         elif isinstance(statement.variable, kc.Variable):
             varying.add(statement.variable.name)
     needed: set[Name] = set()
-    moved: list[kc.Declare] = []
+    moved: list[kc.Declare | kc.Store] = []
     for declared in reversed(same):
         assert declared.init is not None
         if _takes_long(declared.init) or not needed.isdisjoint(
@@ -108,4 +160,4 @@ def _invariants_of(loop: kc.For) -> tuple[kc.Declare, ...]:
         ):
             moved.insert(0, declared)
             needed |= used_names(declared.init)
-    return tuple(moved)
+    return (*table, *moved)
