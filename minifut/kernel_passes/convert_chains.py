@@ -54,17 +54,19 @@ def _tests_twice(nodes: Iterable[object]) -> bool:
     tested: list[str] = []
 
     def values_in(condition: object) -> list[str]:
-        if isinstance(condition, kc.Variable):
-            return compared.get(condition.name, [])
+        match condition:
+            case kc.Variable(name, _):
+                return compared.get(name, [])
+            case kc.Operation(of, (one, kc.Literal()), _) if of.name in ("eq", "ne"):
+                return [str(one)]
+            case kc.Operation(of, operands, _) if of.name in ("and", "or", "not"):
+                return [v for each in operands for v in values_in(each)]
         return []
 
     for node in nodes:
         match node:
-            case kc.Declare(kc.Variable(name, _), kc.Operation(of, operands, _)):
-                if of.name in ("eq", "ne") and isinstance(operands[1], kc.Literal):
-                    compared[name] = [str(operands[0])]
-                elif of.name in ("and", "or", "not"):
-                    compared[name] = [v for each in operands for v in values_in(each)]
+            case kc.Declare(kc.Variable(name, _), kc.Operation() as init):
+                compared[name] = values_in(init)
             case kc.Branch(condition, _, _):
                 tested += values_in(condition)
     return len(tested) > len(set(tested))
