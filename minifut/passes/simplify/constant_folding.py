@@ -11,7 +11,7 @@ from minifut.ir import core
 from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm
 from minifut.ir.scalar_table import Identities, Number
 from minifut.ir.scalars import identities, operator
-from minifut.ir.types import I64
+from minifut.ir.types import BOOL, I64
 from minifut.rewrite.context import StatementContext, with_expression
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -135,7 +135,8 @@ UNDO_TWICE_REFUSED = Declined("the operand is not made by the same operator")
 
 @rule(core.ScalarOp)
 def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
-    """A negation or complement of one; a conversion of a type to itself.
+    """A negation or complement of one; a conversion of a type to itself. Truth values
+    that are not equal differ, by an operator of which the order does not matter.
 
     before:
         given (c: bool)
@@ -144,6 +145,13 @@ def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let d: bool = not_bool(c)
         let e: bool = c
+    before:
+        given (a: bool, b: bool)
+        let c: bool = eq_bool(a, b)
+        let d: bool = not_bool(c)
+    after:
+        let c: bool = eq_bool(a, b)
+        let d: bool = xor_bool(a, b)
     declines: the operand is not made by the same operator
         given (c: bool)
         let e: bool = not_bool(c)
@@ -151,16 +159,17 @@ def undo_twice(statement: Stm, context: StatementContext) -> Outcome:
     exp = statement.exp_of(ScalarOp)
     if len(exp.operands) != 1:
         return UNDO_TWICE_REFUSED
-    operator, operand = exp.operator, exp.operands[0]
-    if operator.name == "convert" and operator.operands[0] == operator.result:
+    applied, operand = exp.operator, exp.operands[0]
+    if applied.name == "convert" and applied.operands[0] == applied.result:
         return with_expression(statement, Copy(operand))
     inner = context.definition(operand)
-    if (
-        isinstance(inner, ScalarOp)
-        and operator.name in ("not", "neg")
-        and inner.operator == operator
-    ):
+    if not isinstance(inner, ScalarOp) or applied.name not in ("not", "neg"):
+        return UNDO_TWICE_REFUSED
+    if inner.operator == applied:
         return with_expression(statement, Copy(inner.operands[0]))
+    if inner.operator.name == "eq" and inner.operator.operands[0] == BOOL:
+        differ = ScalarOp(operator("xor", BOOL), inner.operands)
+        return with_expression(statement, differ)
     return UNDO_TWICE_REFUSED
 
 
