@@ -4,7 +4,8 @@ Fusing moves the producer down to its consumer. So nothing between them may need
 results, and nothing between may update an array that it reads (the update could no
 longer be done in place). Views between a map and its consumer are pulled above the map
 first; vertical fusion comes next, since it removes arrays, and once more for views that
-folds then read; then neighbours are joined.
+folds then read; then neighbours are joined, which alone use what one of them could
+not have for itself.
 """
 
 from __future__ import annotations
@@ -132,7 +133,8 @@ class _Fuser:
                     self.downwards()
             for slot in range(len(self.slots)):
                 while self.is_candidate(slot) and self.horizontal(slot):
-                    pass
+                    while self.vertical(slot):
+                        pass
         return same_or([s for s in self.slots if s is not None], self.before)
 
     def downwards(self) -> None:

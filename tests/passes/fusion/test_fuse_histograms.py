@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.ir.soacs import Hist
+from minifut.ir.soacs import Hist, Screma
 from minifut.ir.traverse import walk
 from minifut.ir.types import shape_of
 from minifut.passes.pipelines import DEFAULT, find_pass
@@ -36,6 +36,13 @@ TWO = {
     "of nothing in common": """let s = hist (+) 0 50 ks (replicate n 1)
         in (s, hist (+) 0 50 (iota n) xs)""",
 }
+
+
+def test_what_only_joined_histograms_use_is_computed_in_them() -> None:
+    source = """let is = map (% 50) ks let s = hist (+) 0 50 is xs
+        let c = hist f32.max 0 50 is xs in (s, c)"""
+    _, program = compiled(HEAD + source, FUSED)
+    assert not any(isinstance(node, Screma) for node in walk(program))
 
 
 @pytest.mark.parametrize("name", ONE | TWO)
