@@ -15,6 +15,7 @@ from minifut.names import NameSource
 from minifut.passes.accumulations.driver import accumulate
 from minifut.passes.check_loops_first import check_loops_first
 from minifut.passes.choose_by_shifts import choose_by_shifts
+from minifut.passes.choose_updates import choose_updates
 from minifut.passes.compare_unsigned import compare_unsigned
 from minifut.passes.differentiate.driver import differentiate
 from minifut.passes.drop_covered_fills import drop_covered_fills
@@ -68,6 +69,7 @@ FOLD_SCANS = _on_soacs("fold-scans", fold_scans)
 FUSE = _on_soacs("fuse", fuse)
 INTERCHANGE_LOOPS = _on_soacs("interchange-loops", interchange_loops)
 UNROLL_SHORT = _on_soacs("unroll-short", unroll_short)
+CHOOSE_UPDATES = _on_soacs("choose-updates", choose_updates)
 CHOOSE_BY_SHIFTS = _on_soacs("choose-by-shifts", choose_by_shifts)
 READ_THROUGH = _on_soacs("read-through", read_through)
 SIMPLIFY_KERNELS = _on_kernels(
@@ -130,6 +132,8 @@ DEFAULT: tuple[Pass, ...] = (
     UNROLL_SHORT,
     # fusion leaves doubled inputs, and results that only the fused consumer needed
     SIMPLIFY,
+    # when loops are written out, so that places are known
+    CHOOSE_UPDATES,
     # when known numbers have chosen; scalar code is all that splitting leaves then
     CHOOSE_BY_SHIFTS,
     # when readers that fold few elements have become reads of single ones
