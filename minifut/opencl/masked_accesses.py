@@ -8,7 +8,9 @@ Elements of lanes that are not active are not accessed, also where they are outs
 the array. A CPU has instructions for this, which PoCL's compiler offers as builtins;
 without them a vector is two of half the lanes, and one of four is done lane by lane.
 Stores by AVX2 are slower than that on some processors, and so are gathers, so that
-AVX-512 is required.
+AVX-512 is required. Lane by lane, gathers load the first element for lanes that are
+not active, without a branch for each: there is one where a lane is active, and an empty
+array has memory.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 NARROWEST = 4
+MASK_BITS = 32
 INTEGERS = {32: "int", 64: "long"}
 SHAPES = tuple((lanes, bits) for bits in INTEGERS for lanes in (4, 8, 16))
 """lanes and bits"""
@@ -28,7 +31,7 @@ PARAMETERS = {
 LANE = {
     "load": "mask.s{0} ? place[{0}] : 0",
     "store": "if (mask.s{0}) place[{0}] = value.s{0}",
-    "gather": "mask.s{0} ? start[at.s{0}] : 0",
+    "gather": "start[at.s{0}]",
 }
 """what is done for one lane"""
 AVX2, AVX512 = "__AVX2__", "__AVX512VL__) && defined(__AVX512DQ__"
@@ -87,6 +90,11 @@ def _definition(verb: str, lanes: int, bits: int) -> str:
     else:
         parts = [LANE[verb].format(n) for n in range(lanes)]
     text = "; ".join(parts) if stores else f"return ({vector})({', '.join(parts)})"
+    if lanes == NARROWEST and verb == "gather":
+        active = "mask" if bits == MASK_BITS else f"convert_{vector}(mask)"
+        text = text.replace(
+            "return", f"at &= convert_long{lanes}(mask);\n  return {active} &"
+        )
     otherwise = f"{head}{{\n  {text};\n}}\n"
     call = _builtin(verb, lanes, bits)
     if call is None:
