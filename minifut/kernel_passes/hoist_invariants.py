@@ -90,6 +90,14 @@ def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
             t[0] = 1;
             ys[i] = xs[i + d];
         }
+    declines: nothing that takes long is the same for all points
+        given (const long *xs, long *ys, long k, long n)
+        long t[2];
+        for (long i = 0; i < n; i++) {
+            long d = t[k & 1];
+            t[0] = 2;
+            ys[i] = xs[i + d];
+        }
     """
     if not loop.body.statements or contains(loop.body, OPAQUE):
         return None
