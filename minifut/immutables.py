@@ -88,8 +88,8 @@ def _constructor(cls: Any) -> Callable[..., None]:
             (named if f.kw_only else parameters).append(parameter)
             lines.append(f"self.{f.name} = {value}")
         elif default in known:
-            made = "()" if f.default is dataclasses.MISSING else ""
-            lines.append(f"self.{f.name} = {default}{made}")
+            call = "()" if f.default is dataclasses.MISSING else ""
+            lines.append(f"self.{f.name} = {default}{call}")
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     if named:

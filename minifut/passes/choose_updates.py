@@ -141,7 +141,7 @@ class Side:
 
 def _is_short(bound: Param) -> bool:
     size = product(shape_of(bound.type)).as_constant
-    return bool(shape_of(bound.type)) and size is not None and 0 < size <= SMALL
+    return size is not None and 0 < size <= SMALL
 
 
 def _side(body: Body, number: int, rank: int) -> Side | None:
