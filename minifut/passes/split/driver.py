@@ -6,11 +6,11 @@ from typing import Any
 
 from minifut.ir.core import Function, If, Loop, Match, Program, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import scope_of
+from minifut.ir.scope import Scope, scope_of
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.soacs import Screma
 from minifut.names import NameSource
-from minifut.passes.remove_checks.driver import FactsWalk, remove_checks
+from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.simplify.driver import simplify
 from minifut.passes.split.split_map import selects, split_map
 from minifut.rewrite.trace import Trace
@@ -24,8 +24,7 @@ def split_index_sets(
     functions = tuple(map(walk.function, program.functions))
     if not walk.changed:
         return program
-    program = replace(program, functions=functions)
-    return simplify(remove_checks(program, names, trace), names)
+    return simplify(replace(program, functions=functions), names)
 
 
 class _Walk(FactsWalk):
@@ -35,6 +34,11 @@ class _Walk(FactsWalk):
     sought = (Screma,)
     changed = False
     splits = True
+
+    def __init__(self, names: NameSource, scope: Scope, trace: Trace) -> None:
+        super().__init__(names, scope, trace)
+        self.clear = FactsWalk(names, scope, trace)
+        self.clear.facts, self.clear.context = self.facts, self.context
 
     def function(self, function: Function) -> Function:
         chosen = any(map(selects, nodes_of(Screma, function)))
@@ -52,7 +56,13 @@ class _Walk(FactsWalk):
             inner = contains(exp, Loop)
             return (self.within(statement, False) if inner else statement,)
         self.changed = True
-        return outcome
+        return self.cleared(outcome)
+
+    def cleared(self, pieces: tuple[Stm, ...]) -> tuple[Stm, ...]:
+        """The pieces without the checks and branches that their positions decide."""
+        self.context.scope.update(scope_of(*pieces))
+        with self.facts.inner():
+            return self.clear.statements(pieces)
 
     def within(self, statement: Stm, splits: bool) -> Stm:
         """The statement with its bodies walked, and maps in them split or not."""
