@@ -246,14 +246,19 @@ class Replacer:
     __slots__ = ("atoms", "binders", "sizes")
 
     def __init__(self, mapping: Mapping[Name, Atom], binders: bool) -> None:
-        self.atoms = mapping
+        self.atoms = dict(mapping)
         self.binders = binders
         self.sizes: dict[Name, Size] = {}
         for name, atom in mapping.items():
-            if isinstance(atom, Name):
-                self.sizes[name] = Size.of(atom)
-            elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
-                self.sizes[name] = Size.constant(atom.value)
+            self.equate(name, atom)
+
+    def equate(self, name: Name, atom: Atom) -> None:
+        """From here on `name` is replaced by `atom`."""
+        self.atoms[name] = atom
+        if isinstance(atom, Name):
+            self.sizes[name] = Size.of(atom)
+        elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
+            self.sizes[name] = Size.constant(atom.value)
 
     def node(self, node: Any) -> Any:
         rebuild = (_replace_all_in if self.binders else _replace_in)(type(node))

@@ -19,13 +19,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.ir import core
-from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Stm
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import free_names, rename, walk
+from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
+from minifut.passes.folded_copies import FoldedCopies
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -58,19 +58,8 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
     after:
         given (x: i64)
         let js: [2]i64 = iota i64 (2, 0i64, 1i64)
-        let i: i64 = js[0i64]
-        let a: i64 = add_i64(x, i)
-        let j: i64 = js[0i64]
-        let y: i64 = mul_i64(a, j)
-        let k: i64 = js[1i64]
-        let z: i64 = mul_i64(a, k)
-        let l: i64 = js[1i64]
-        let b: i64 = add_i64(x, l)
-        let m: i64 = js[0i64]
-        let u: i64 = mul_i64(b, m)
-        let n: i64 = js[1i64]
-        let v: i64 = mul_i64(b, n)
-        let flat: [4]i64 = [y, z, u, v]: i64
+        let b: i64 = add_i64(x, 1i64)
+        let flat: [4]i64 = [0i64, x, 0i64, b]: i64
         let shaped: [2][2]i64 = reshape([2][2], flat)
         let yss: [2][2]i64 = shaped
     declines: it is no nest of maps of few elements
@@ -83,8 +72,9 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
     if max((elements_in(p.type) for p in statement.pattern), default=0) > MOST:
         return NO_NEST
     build = context.builder(statement)
+    found = _cells(FoldedCopies(build, context), exp)
     made = []
-    for cells, bound in zip(_cells(build, exp), statement.pattern, strict=True):
+    for cells, bound in zip(found, statement.pattern, strict=True):
         assert isinstance(bound.type, ArrayType)
         flat = build.let(core.ArrayLiteral(tuple(cells), bound.type.element))
         whole = len(shape_of(bound.type)) == 1
@@ -287,24 +277,23 @@ def _used(statements: Iterable[Stm]) -> set[Name]:
     return {name for statement in statements for name in free_names(statement.exp)}
 
 
-def _cells(build: Builder, exp: Screma) -> tuple[list[Atom], ...]:
+def _cells(copies: FoldedCopies, exp: Screma) -> tuple[list[Atom], ...]:
     """The elements of the results of a nest, in row-major order."""
     made: tuple[list[Atom], ...] = tuple([] for _ in exp.function.results)
-    width = exp.width.as_constant
+    width, copied = exp.width.as_constant, copies.copied
     assert width is not None
     for point in range(width):
-        known: dict[Name, Atom] = {}
-        for parameter, array in zip(exp.function.parameters, exp.arrays, strict=True):
-            known[parameter.name] = build.index(array, i64(point))
-        body = rename(exp.function.body, build.names, known)
         rows: dict[Atom, list[Atom]] = {}
-        for statement in body.statements:
+        for parameter, array in zip(exp.function.parameters, exp.arrays, strict=True):
+            source = copied.atom(array)
+            assert isinstance(source, Name)
+            copied.equate(parameter.name, copies.element(source, point))
+        for statement in exp.function.body.statements:
             if isinstance(statement.exp, Screma):
-                names = [parameter.name for parameter in statement.pattern]
-                inner = _cells(build, statement.exp)
-                rows |= zip(names, inner, strict=True)
+                names = [bound.name for bound in statement.pattern]
+                rows |= zip(names, _cells(copies, statement.exp), strict=True)
             else:
-                build.append(statement)
-        for cells, result in zip(made, body.result, strict=True):
-            cells += rows.get(result, [result])
+                copies.statement(statement)
+        for cells, result in zip(made, exp.function.body.result, strict=True):
+            cells += rows.get(result) or [copied.atom(result)]
     return made

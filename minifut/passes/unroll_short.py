@@ -35,12 +35,10 @@ they are parallel. But a nest that depends on literals alone is a table itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
 
 from minifut.ir import core
-from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Lambda, Program, Stm
 from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.scope import scope_of
@@ -49,6 +47,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource
+from minifut.passes.folded_copies import FoldedCopies
 from minifut.passes.sequential_parts import write_out
 from minifut.passes.short_arrays import JOINING, is_short_array, list_elements
 from minifut.passes.short_loops import mark_short_loop
@@ -211,8 +210,7 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let p: i32 = mul_i32(x, z)
         let z_1: i32 = zs[1i64]
         let p_1: i32 = mul_i32(y, z_1)
-        let a: i32 = add_i32(0i32, p)
-        let b: i32 = add_i32(a, p_1)
+        let b: i32 = add_i32(p, p_1)
         let ps: [2]i32 = [p, p_1]: i32
         let s: i32 = b
         let rs: [2]i32 = ps
@@ -225,9 +223,8 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         let p: i32 = mul_i32(z, z)
         let z_1: i32 = zs[1i64]
         let p_1: i32 = mul_i32(z_1, z_1)
-        let a: i32 = add_i32(0i32, p)
-        let b: i32 = add_i32(a, p_1)
-        let l: [2]i32 = [a, b]: i32
+        let b: i32 = add_i32(p, p_1)
+        let l: [2]i32 = [p, b]: i32
         let ss: [2]i32 = l
     declines: no input is a small literal, and it is no fold of few elements
         given (zs: [20]i32)
@@ -243,7 +240,6 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     is_fold = folded == len(exp.function.results)
     if not (is_fold or _reads_literal(exp, context)):
         return NOT_SHORT
-    inputs = [context.definition(array) for array in exp.arrays]
     operators = [scan.operator for scan in exp.scans]
     operators += [reduce.operator for reduce in exp.reduces]
     functions = (exp.function, *operators)
@@ -253,15 +249,12 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return Declined("it would be too many statements")
     build = context.builder(statement)
 
-    def elements(point: int) -> list[Atom]:
-        return [
-            source.rows[point]
-            if isinstance(source, core.ArrayLiteral)
-            else build.index(array, i64(point))
-            for array, source in zip(exp.arrays, inputs, strict=True)
-        ]
+    copies = FoldedCopies(build, context)
 
-    results = write_out(build, exp, elements, _applied)
+    def elements(point: int) -> list[Atom]:
+        return [copies.element(array, point) for array in exp.arrays]
+
+    results = write_out(build, exp, elements, lambda _, *given: copies.apply(*given))
     atoms = tuple(e.atom if isinstance(e, core.Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
 
@@ -293,11 +286,3 @@ def _has_period(function: Lambda) -> bool:
 
 def _reads_literal(exp: Screma, context: StatementContext) -> bool:
     return any(literal_of(array, context) is not None for array in exp.arrays)
-
-
-def _applied(
-    build: Builder, function: Lambda, arguments: Sequence[Atom]
-) -> Sequence[Atom]:
-    names = (parameter.name for parameter in function.parameters)
-    known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
-    return build.inline(function.body, known)

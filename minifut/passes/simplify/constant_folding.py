@@ -27,6 +27,13 @@ def may_fold(exp: ScalarOp) -> bool:
     )
 
 
+def value_of(exp: ScalarOp) -> Atom | None:
+    """The constant or operand that an operator gives, if these rules know it."""
+    if not may_fold(exp):
+        return None
+    return _folded(exp) or _by_identity(exp)
+
+
 @rule(core.ScalarOp)
 def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
     """An operator whose operands are all known.
@@ -39,13 +46,19 @@ def fold_constants(statement: Stm, context: StatementContext) -> Outcome:
         given (y: i32)
         let x: i32 = add_i32(2i32, y)
     """
-    exp = statement.exp_of(ScalarOp)
+    folded = _folded(statement.exp_of(ScalarOp))
+    if folded is None:
+        return Declined("not all operands are constants")
+    return with_expression(statement, Copy(folded))
+
+
+def _folded(exp: ScalarOp) -> Constant | None:
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
-        return Declined("not all operands are constants")
+        return None
     from minifut.ir.scalar_meaning import fold
 
-    return with_expression(statement, Copy(fold(exp.operator, *constants)))
+    return fold(exp.operator, *constants)
 
 
 APPLY_IDENTITIES_REFUSED = Declined("no identity of the operator fits")
@@ -64,24 +77,32 @@ def apply_identities(statement: Stm, context: StatementContext) -> Outcome:
         given (y: i32)
         let x: i32 = mul_i32(y, 2i32)
     """
-    exp = statement.exp_of(ScalarOp)
-    if len(exp.operands) != 2:
+    found = _by_identity(statement.exp_of(ScalarOp))
+    if found is None:
         return APPLY_IDENTITIES_REFUSED
+    return with_expression(statement, Copy(found))
+
+
+def _by_identity(exp: ScalarOp) -> Atom | None:
+    if len(exp.operands) != 2:
+        return None
     known = identities(exp.operator)
     left, right = exp.operands
     found = _one_sided(known, left, right)
     if found is not None:
-        return with_expression(statement, Copy(found))
+        return found
     result = exp.operator.result
-    if isinstance(left, Constant) and _is(left, known.left_absorbing):
-        return with_expression(statement, Copy(Constant(left.value, result)))
-    if isinstance(right, Constant) and _is(right, known.right_absorbing):
-        return with_expression(statement, Copy(Constant(right.value, result)))
+    for side, absorbing in (
+        (left, known.left_absorbing),
+        (right, known.right_absorbing),
+    ):
+        if isinstance(side, Constant) and _is(side, absorbing):
+            return Constant(side.value, result)
     if left == right and known.idempotent:
-        return with_expression(statement, Copy(left))
+        return left
     if left == right and known.equal_operands is not None:
-        return with_expression(statement, Copy(Constant(known.equal_operands, result)))
-    return APPLY_IDENTITIES_REFUSED
+        return Constant(known.equal_operands, result)
+    return None
 
 
 def _one_sided(known: Identities, left: Atom, right: Atom) -> Atom | None:
