@@ -321,6 +321,15 @@ def mark_unique(type_: Type) -> Type:
     return map_type(type_, on_type)
 
 
+def consumes(type_: Type) -> bool:
+    """Whether a function of this type consumes an argument."""
+    while isinstance(type_, Arrow):
+        if has_unique(type_.argument):
+            return True
+        type_ = type_.result
+    return False
+
+
 def has_unique(type_: Type) -> bool:
     """Is any part of it, outside of functions, marked `*`?"""
     if type(type_) in LEAVES:

@@ -57,9 +57,10 @@ def _elaborate(checked: CheckedProgram, wanted: list[str] | None) -> core.Progra
     prelude = PreludeTerms(checked, outermost)
     outermost.terms = prelude
     warn = checked.context.warn
-    work = Work(NameSource(), Specialisations(), warn, prelude.by_name)
-    modules = Modules(work, outermost, checked.imports.get)
     main = checked.program
+    shared = Specialisations((main, *checked.imports.values()))
+    work = Work(NameSource(), shared, warn, prelude.by_name)
+    modules = Modules(work, outermost, checked.imports.get)
     modules.declarations(main.declarations, outermost.child())
     made = []
     checked_entries = set(map(id, checked.entries))

@@ -2,7 +2,9 @@
 
 Calls are inlined as a rule. A definition whose copies have made many statements is made
 into a function of the core instead, once per way of using it, so that a program grows
-no faster than its text:
+no faster than its text. So is one with a loop that is mentioned more than once, from
+its first call: such loops are of the host's mostly, whose bodies are whole programs.
+`passes.inline` puts copies of it in place of calls if it is small:
 
     def f [n] (k: i64) (xs: [n]f32) = ...       f 3 as + f 4 bs + ... + f 9 gs
     ->
@@ -15,8 +17,10 @@ parameters.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections import Counter
+from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from functools import cached_property
 
 from minifut.errors import Location
 from minifut.frontend import syntax
@@ -36,7 +40,8 @@ from minifut.frontend.elaborate.static_types import (
 )
 from minifut.frontend.elaborate.values import Closure, Leaf, Value, scalar
 from minifut.frontend.elaborate.work import Work
-from minifut.frontend.types import Arrow, is_size
+from minifut.frontend.syntax.traverse import uses, walk
+from minifut.frontend.types import Arrow, consumes, is_size
 from minifut.immutables import quick_dataclass
 from minifut.ir import core
 from minifut.ir.core import Function, Param
@@ -73,12 +78,16 @@ class History:
     names: int = 0
     is_sharable: bool = True
     is_recursive: bool = False
+    is_repeated: bool = False
+    """it has a loop and is mentioned again, and it consumes no argument: a function of
+    the core does not write to what it is given"""
 
 
 class Specialisations:
     """The functions that have been made."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs: Iterable[syntax.Program]) -> None:
+        self.programs = programs
         self.made: dict[Hashable, Shared] = {}
         self.histories: dict[syntax.ValueDeclaration, History] = {}
         self.active: set[syntax.ValueDeclaration] = set()
@@ -101,10 +110,13 @@ class Specialisations:
         history = self.histories.get(closure.definition)
         if history is None:
             history = History(is_recursive=calls_itself(closure.definition))
+            history.is_repeated = self.is_repeated(closure.definition)
             self.histories[closure.definition] = history
         recursive = history.is_recursive and closure.definition in self.active
         is_expensive = history.names >= max(COPIES, SMALL * history.calls)
-        if not recursive and not (is_expensive and history.is_sharable):
+        is_repeated = history.is_repeated and not work.mode.in_soac
+        is_worth_it = (is_expensive or is_repeated) and history.is_sharable
+        if not recursive and not is_worth_it:
             return None
         sizes = Sizes()
         known = None if recursive else work.known.globals
@@ -134,6 +146,19 @@ class Specialisations:
                 del self.made[key]
                 return None
         return _apply(work, shared, arguments, list(sizes.numbers), location)
+
+    def is_repeated(self, definition: syntax.ValueDeclaration) -> bool:
+        """Whether a definition is one that is shared from its first call."""
+        if not any(isinstance(node, syntax.Loop) for node in walk(definition.body)):
+            return False
+        if definition.type is None or consumes(definition.type):
+            return False
+        return self.mentions[definition.name_resolved] > 1
+
+    @cached_property
+    def mentions(self) -> Counter[Name | None]:
+        """How often the program mentions each name."""
+        return Counter(name for file in self.programs for _, name in uses(file))
 
     def note_cost(self, definition: syntax.ValueDeclaration, cost: int) -> None:
         """How many names an inlined call has made."""

@@ -10,6 +10,7 @@ whole application.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from minifut.errors import CompileError
 from minifut.frontend.elaborate import values
@@ -54,6 +55,7 @@ def make_lambda(
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
     with work.nested() as build:
+        work.mode = replace(work.mode, in_soac=True)
         result = apply(work, function, arguments, call.location)
     work.location = call.location
     if values.has_function(result):

@@ -37,10 +37,11 @@ LARGEST_FACTOR = 1 << 40
 @immutable
 class Mode:
     """How statements are made: behind which calls, with checks or without (`unsafe`),
-    warning of checks, with which attributes."""
+    in the function of a SOAC, warning of checks, with which attributes."""
 
     calls: tuple[Location, ...] = ()
     unsafe: bool = False
+    in_soac: bool = False
     warns_of_checks: bool = False
     attributes: tuple[str, ...] = ()
 

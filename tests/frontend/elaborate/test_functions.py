@@ -117,3 +117,31 @@ def test_recursion_may_change_its_sizes() -> None:
     entry main = total
     """
     assert result(text, np.array([1, 2, 3], np.int32)) == 3
+
+
+STEPS = """
+def steps [n] (xs: {}[n]i64): [n]i64 =
+  loop ys = {} for i < 4 do map (+ i) (rotate 1 ys)
+"""
+
+
+def test_a_definition_with_a_loop_is_made_once() -> None:
+    text = STEPS.format("", "xs") + "entry main (xs: [3]i64) = steps (steps xs)"
+    assert shown(text).count(" = loop (") == 1
+    assert result(text, np.array([1, 2, 3])) == [15, 13, 14]
+
+
+def test_a_definition_that_consumes_is_copied() -> None:
+    # a function of the core would have to copy what it is given
+    text = STEPS.format("*", "xs") + (
+        "entry main (xs: *[3]i64) = map (+ 1) (steps (map (* 2) (steps xs)))"
+    )
+    assert shown(text).count(" = loop (") == 2
+    assert result(text, np.array([1, 2, 3])) == [25, 21, 23]
+
+
+def test_a_definition_that_soacs_call_is_copied() -> None:
+    text = STEPS.format("", "xs") + (
+        "entry main (xs: [2][3]i64) = (map steps xs, map steps (map (map (* 2)) xs))"
+    )
+    assert len(core_of(text).functions) == 1
