@@ -87,7 +87,8 @@ class _Forward:
 
     def statements(self, statements: tuple[Stm, ...], place: object) -> None:
         for statement in statements:
-            self.statement(statement, place)
+            if type(statement.exp) is not core.ScalarOp:  # which has no array
+                self.statement(statement, place)
 
     def statement(self, statement: Stm, place: object) -> None:
         exp, pattern = statement.exp, statement.pattern

@@ -131,6 +131,8 @@ class _Sweep:
     def statements(self, statements: tuple[Stm, ...], place: object) -> None:
         """Backwards; `place` is the activation that the statements belong to."""
         for statement in reversed(statements):
+            if type(statement.exp) is core.ScalarOp:
+                continue  # it has no array
             own: set[Name] = set()
             for bound in statement.pattern:
                 self.forget(bound.name)

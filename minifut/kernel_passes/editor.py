@@ -115,7 +115,7 @@ def change_loops(
         made = change(statement) if isinstance(statement, kc.For) else None
         if made is not None:
             found.extend(made)
-        elif type(statement) in kc.STRUCTURED:
+        elif any(kc.For in classes_in(block) for block in kc.blocks_of(statement)):
             found.append(_within(statement, change))
         else:
             found.append(statement)

@@ -124,6 +124,8 @@ class _Planner:
     ) -> EndsOfBody:
         paths: list[Transition] = [(0.0, state, None)]
         for statement, needed in zip(body.statements, later[1:], strict=True):
+            if type(statement.exp) is core.ScalarOp:
+                continue  # it has no array
             best: dict[frozenset[tuple[Name, tuple[int, ...]]], Transition] = {}
             for cost, before, decided in paths:
                 for more, after, item in self.step(statement, before):

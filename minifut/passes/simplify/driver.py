@@ -66,7 +66,7 @@ from minifut.passes.simplify.views import (
     reshape_again,
 )
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Rule
+from minifut.rewrite.rule import Decline, Rule, RuleFunction
 from minifut.rewrite.trace import Derivation, Trace
 
 ROUNDS = 5
@@ -105,6 +105,10 @@ RULES: dict[type, tuple[Rule, ...]] = {
     Scatter: (drop_inputs, take_elements),
     Hist: (drop_inputs, take_elements),
 }
+FUNCTIONS = {
+    kind: tuple(rule.function for rule in rules) for kind, rules in RULES.items()
+}
+"""the rules without their record, which is asked for rarely: they are tried often"""
 
 
 def simplify(
@@ -272,11 +276,16 @@ class _Sweep(Replacer):
     def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that fires puts in place of the statement."""
         exp = statement.exp
-        rules = RULES.get(type(exp))
+        rules: tuple[RuleFunction, ...] | None = RULES.get(type(exp))
         if rules is None or (isinstance(exp, core.ScalarOp) and not may_fold(exp)):
             return None
+        if self.context.derivation is None:
+            rules = FUNCTIONS[type(exp)]
         for rule in rules:
-            outcome = rule(statement, self.context)
+            try:
+                outcome = rule(statement, self.context)
+            except Decline:
+                continue
             if isinstance(outcome, tuple):
                 return outcome
         return None
