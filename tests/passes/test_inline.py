@@ -37,3 +37,16 @@ def test_a_function_is_copied_with_what_was_copied_into_it() -> None:
     verify(after, SOACS)
     assert [function.name.base for function in after.functions] == ["main"]
     assert run(after, "main", [2])[0] == run(program, "main", [2])[0] == 109
+
+
+CONSTANT = CHAIN.replace(
+    "\nfun", "\nconstants {\n  let c: i64 = apply middle(2i64)\n}\n\nfun", 1
+).replace("add_i64(a, b)", "add_i64(a, c)")
+
+
+def test_functions_use_what_a_call_in_a_constant_gives() -> None:
+    program = parse_program(CONSTANT)
+    after = inline(program, names_after(program))
+    verify(after, SOACS)
+    assert [function.name.base for function in after.functions] == ["main"]
+    assert run(after, "main", [2])[0] == run(program, "main", [2])[0] == 18
