@@ -1,8 +1,8 @@
 """What scalar operators mean, in NumPy.
 
 `meaning(operator)` is a function of typed NumPy scalars or arrays (mixed freely, by
-broadcasting), to be called under `numpy.errstate(all="ignore")`; `apply` does that, and
-`fold` works on constants. NumPy's integers wrap, its shifts by the width or more and
+broadcasting), to be called under `numpy.errstate(all="ignore")`; `apply` does that.
+NumPy's integers wrap, its shifts by the width or more and
 its division by zero give what `ir.scalars` promises, so most operators are a ufunc. The
 other functions that `ir.scalar_table` names are here.
 """
@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from minifut.ir.core import Constant
 from minifut.ir.scalars import Operator, row_of
 from minifut.ir.types import F16, ScalarType
 
@@ -54,12 +53,6 @@ def apply(operator: Operator, *operands: Any) -> Any:
     """The operator on typed NumPy scalars or arrays, without warnings."""
     with np.errstate(all="ignore"):
         return meaning(operator)(*operands)
-
-
-def fold(operator: Operator, *operands: Constant) -> Constant:
-    """The operator on constants."""
-    given = [dtype_of(c.type).type(c.value) for c in operands]
-    return Constant(apply(operator, *given).item(), operator.result)
 
 
 # --- integers --------------------------------------------------------------------

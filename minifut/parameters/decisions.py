@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 
 from minifut.errors import UsageError
 from minifut.ir import core
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Body, Constant, Program, Stm
 from minifut.ir.kernels import AtLeast, GetParameter, Parameter
 from minifut.ir.types import BOOL, I64
@@ -227,8 +228,6 @@ class _Reader:
         return next((value for value in found if isinstance(value, Parameter)), None)
 
     def operation(self, operation: core.ScalarOp, settings: Settings) -> _Value:
-        from minifut.ir.scalar_meaning import fold
-
         operands = [self.value(operand, settings) for operand in operation.operands]
         name, is_logic = operation.operator.name, operation.operator.type == BOOL
         for operand in operands:

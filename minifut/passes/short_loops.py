@@ -23,6 +23,7 @@ from typing import Any, TypeAlias
 
 from minifut.ir import core
 from minifut.ir.builder import i64
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.sizes import product
@@ -188,8 +189,6 @@ def _weight(body: Body, known: Constants, own: set[Name]) -> int:
             operands = [_value(operand, known) for operand in exp.operands]
             values = [value for value in operands if value is not None]
             if len(values) == len(operands):
-                from minifut.ir.scalar_meaning import fold  # loads NumPy
-
                 known[statement.pattern[0].name] = fold(exp.operator, *values)
                 continue
         total += _written_out(exp, known, own)

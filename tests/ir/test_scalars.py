@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from minifut.ir import scalars
+from minifut.ir.constant_folding import ARITHMETIC, fold
 from minifut.ir.core import Constant
-from minifut.ir.scalar_meaning import apply, dtype_of, fold
+from minifut.ir.scalar_meaning import apply, dtype_of
 from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalar_table import Identities, OperatorCost, Row
 from minifut.ir.scalars import (
@@ -260,3 +261,26 @@ def test_a_row_makes_an_operator(monkeypatch: pytest.MonkeyPatch) -> None:
     assert spelling(of_floats).text("a", "b") == "(a - b)"
     assert identities(known).equal_operands == 0
     assert identities(of_floats).equal_operands is None
+
+
+SAMPLES = (0.0, -0.0, 1.0, 7.0, 1 / 3, -1e-30, 3e38, 1.7e308, math.inf, math.nan)
+
+
+@pytest.mark.parametrize(
+    "of",
+    [each for each in all_operators() if each.name in (*ARITHMETIC, "div")],
+    ids=str,
+)
+def test_constants_are_folded_as_numpy_computes(of: Operator) -> None:
+    def samples(type_: ScalarType) -> list[float]:
+        if type_.is_float:
+            return [float(type_.nearest(x)) for x in SAMPLES]
+        return [0, 1] if type_.kind == "bool" else [*integer_range(type_), 0, 1, 7]
+
+    for numbers in product(*map(samples, of.operands)):
+        pairs = [(t.nearest(x), t) for x, t in zip(numbers, of.operands, strict=True)]
+        expected = apply(of, *(dtype_of(type_).type(x) for x, type_ in pairs)).item()
+        folded = fold(of, *(Constant(x, type_) for x, type_ in pairs))
+        assert folded.type == of.result
+        assert type(folded.value) is type(expected)
+        assert repr(folded.value) == repr(expected)

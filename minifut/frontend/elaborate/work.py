@@ -17,6 +17,7 @@ from minifut.frontend.elaborate.known import KnownVariables
 from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Constant
 from minifut.ir.node import immutable
 from minifut.ir.scalars import Operator, convert, operator
@@ -228,8 +229,6 @@ def fold_constants(table: Operator, atoms: tuple[Atom, ...]) -> Constant | None:
     constants = [atom for atom in atoms if isinstance(atom, Constant)]
     if len(constants) < len(atoms) or any(c.type.is_float for c in constants):
         return None
-    from minifut.ir.scalar_meaning import fold
-
     return fold(table, *constants)
 
 

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from minifut.ir import core
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Constant, Exp, Param, Stm
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
@@ -277,8 +278,6 @@ class AtPoint:
             is not None
         ]
         if len(constants) == len(found):
-            from minifut.ir.scalar_meaning import fold  # loads NumPy
-
             return _known(fold(operator, *constants))
         if operator.result == BOOL:
             raise ChoiceNeeded(name, TRUTHS)

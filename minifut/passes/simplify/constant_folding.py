@@ -8,6 +8,7 @@ pow_f32(x, 3)   →  mul_f32(mul_f32(x, x), x)
 from __future__ import annotations
 
 from minifut.ir import core
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Constant, Copy, ScalarOp, SizeExp, Stm
 from minifut.ir.scalar_table import Identities, Number
 from minifut.ir.scalars import identities, operator
@@ -56,8 +57,6 @@ def _folded(exp: ScalarOp) -> Constant | None:
     constants = [a for a in exp.operands if isinstance(a, Constant)]
     if len(constants) != len(exp.operands):
         return None
-    from minifut.ir.scalar_meaning import fold
-
     return fold(exp.operator, *constants)
 
 
