@@ -159,7 +159,7 @@ def tainted_by(sources: Iterable[Stm], statements: Iterable[Stm]) -> list[Stm]:
     return found
 
 
-@rule(paper="Prefix sums and their applications (Blelloch, 1990)")
+@rule(SegMap, paper="Prefix sums and their applications (Blelloch, 1990)")
 def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""The scans and sums that a map reads become part of it.
 
@@ -254,8 +254,8 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         let end: i64 = ends[i] => let end: i64 = ends[count]
     """
-    exp = statement.exp
-    if not isinstance(exp, SegMap) or not _is_on_vector(exp):
+    exp = statement.exp_of(SegMap)
+    if not _is_on_vector(exp):
         return None
     above = list(dict.fromkeys(context.definitions.values()))
     near = [s for s in above if _is_member(s.exp, exp) or is_scalar_code([s])]

@@ -136,7 +136,7 @@ def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome
     return _nested(build, statement, MapNest(new, tuple(inputs), nest.body))
 
 
-@rule(paper=PAPER)
+@rule(Index, paper=PAPER)
 def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
     r"""Only the elements of a map that are kept are computed.
 
@@ -152,8 +152,8 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         return zs => return zs, ys
     """
-    exp = statement.exp
-    if not isinstance(exp, Index) or not isinstance(exp.slice[0], DimSlice):
+    exp = statement.exp_of(Index)
+    if not isinstance(exp.slice[0], DimSlice):
         return None
     producer = _alone(exp.array, context)
     if not isinstance(producer, Stm):
@@ -171,7 +171,7 @@ def pull_slice_above_map(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-@rule(paper=PAPER)
+@rule(Rearrange, paper=PAPER)
 def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Outcome:
     r"""Columns of gathered rows are gathered from columns, not copied row by row.
 
@@ -200,8 +200,8 @@ def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Ou
         like before, with
         table[place] => table[0i64]
     """
-    exp = statement.exp
-    if not isinstance(exp, Rearrange) or exp.permutation[:2] != (1, 0):
+    exp = statement.exp_of(Rearrange)
+    if exp.permutation[:2] != (1, 0):
         return None
     if any(i != p for i, p in enumerate(exp.permutation[2:], 2)):
         return None

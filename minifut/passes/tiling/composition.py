@@ -54,13 +54,12 @@ def at(level: Level, rule: Rule) -> Rule:
     """The rule on nests of this level only."""
 
     def restricted(statement: Stm, context: StatementContext) -> Outcome:
-        exp = statement.exp
-        if isinstance(exp, SegMap) and exp.level == level:
+        if statement.exp_of(SegMap).level == level:
             moved: Outcome = rule(statement, context)
             return moved
         return None
 
-    return Rule(rule.name, restricted, rule.label, rule.paper)
+    return Rule(rule.name, restricted, rule.label, rule.paper, of=SegMap)
 
 
 def around_loops(level: Level) -> Strategy:

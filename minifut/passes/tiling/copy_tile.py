@@ -45,7 +45,7 @@ class Reach:
     dimensions: tuple[frozenset[Name], ...]
 
 
-@rule(label="Step 3", paper=LECTURE)
+@rule(SegMap, label="Step 3", paper=LECTURE)
 def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
     r"""Read from a tile in local memory that the group copies collectively.
 
@@ -75,8 +75,8 @@ def copy_tile(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         t + x => l + x
     """
-    nest = statement.exp
-    if not isinstance(nest, SegMap) or nest.level != THREAD:
+    nest = statement.exp_of(SegMap)
+    if nest.level != THREAD:
         return None
     reach = _reach(nest)
     if not reach.steps:

@@ -40,7 +40,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 TOTAL = (SizeExp, ScalarOp)
 
 
-@rule(paper=PAPER)
+@rule(SegMap, paper=PAPER)
 def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Hoist what is invariant in a nest in front of it.
 
@@ -62,8 +62,8 @@ def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
         b: i64) => xs: [m]i64)
         size(min(8, m - b * 8)) => xs[0i64]
     """
-    nest = statement.exp
-    if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):
+    nest = statement.exp_of(SegMap)
+    if nest.level not in (THREAD, REGISTER):
         return None
     found = set(nest.space.indices)
     moved: list[Stm] = []
@@ -94,7 +94,7 @@ def is_target(statement: Stm, level: Level) -> bool:
     return level == REGISTER and REDUCTION in statement.attributes
 
 
-@rule(label="Step 3", paper=PAPER)
+@rule(SegMap, label="Step 3", paper=PAPER)
 def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make two nests of one: up to the first loop, and what follows.
 
@@ -129,8 +129,8 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
         segmap register => segmap thread
         #[blocks] => #[reduction]
     """
-    nest = statement.exp
-    if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):
+    nest = statement.exp_of(SegMap)
+    if nest.level not in (THREAD, REGISTER):
         return None
     statements = nest.body.statements
     targets = [i for i, s in enumerate(statements) if is_target(s, nest.level)]
@@ -178,7 +178,7 @@ def _cut(
     return tuple(build.statements)
 
 
-@rule(label="Step 4", paper=PAPER)
+@rule(SegMap, label="Step 4", paper=PAPER)
 def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move a nest into the loop that it consists of.
 
@@ -216,8 +216,8 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
         like before, with
         b: i64 < n => b: i64 < a
     """
-    nest = statement.exp
-    if not isinstance(nest, SegMap) or nest.level not in (THREAD, REGISTER):
+    nest = statement.exp_of(SegMap)
+    if nest.level not in (THREAD, REGISTER):
         return None
     if not nest.body.statements or not is_target(nest.body.statements[-1], nest.level):
         return None

@@ -28,7 +28,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 PURE = (Index, core.ScalarOp, core.SizeExp, Copy, core.If)
 
 
-@rule(label="Step 5b", paper=PAPER)
+@rule(Loop, label="Step 5b", paper=PAPER)
 def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     r"""Hoist reads that are invariant in the steps into registers.
 
@@ -61,8 +61,8 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         min(j, n - 1) => min(l, n - 1)
     """
-    loop = statement.exp
-    if not isinstance(loop, Loop) or REDUCTION not in statement.attributes:
+    loop = statement.exp_of(Loop)
+    if REDUCTION not in statement.attributes:
         return None
     nests = [
         (at, s.exp)

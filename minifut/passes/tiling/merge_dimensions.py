@@ -24,7 +24,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(paper=LECTURE)
+@rule(SegMap, paper=LECTURE)
 def merge_dimensions(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make one dimension of the rows of a tile and the dimension around them, if the
     columns' operands are the same in it.

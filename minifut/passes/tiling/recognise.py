@@ -34,7 +34,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(paper=LECTURE)
+@rule(SegMap, paper=LECTURE)
 def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     """Decide along which dimensions a kernel is tiled.
 
@@ -86,8 +86,8 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
             return returns s
           }
     """
-    kernel, mark = statement.exp, mark_of(statement, NEST)
-    if not isinstance(kernel, SegMap) or kernel.level != GRID or mark is None:
+    kernel, mark = statement.exp_of(SegMap), mark_of(statement, NEST)
+    if kernel.level != GRID or mark is None:
         return None
     if not redomaps_of(kernel):
         return Declined("there is no reduction in the threads")
@@ -114,8 +114,8 @@ def inner_pair(
 ) -> tuple[SegMap, list[ReadOperand], tuple[int, ...]] | None:
     """A marked kernel whose rows and columns to tile have dimensions around them, with
     what it reads; None if it is none."""
-    kernel = statement.exp
-    if not isinstance(kernel, SegMap) or kernel.level != GRID:
+    kernel = statement.exp_of(SegMap)
+    if kernel.level != GRID:
         return None
     rank = len(kernel.space.sizes)
     if rank < 3 or mark_of(statement, NEST) is None:

@@ -31,7 +31,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(label="Section 7.3.1", paper=PAPER)
+@rule(kernels.SegMap, label="Section 7.3.1", paper=PAPER)
 def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
     r"""Reduce parts of the common dimension, then combine them.
 
@@ -73,8 +73,8 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
         let s: f32 = redomap(m, (row, x), reduce(add_f32, (0f32)), mul_f32) =>
         sqrt_f32(s) => sqrt_f32(0f32)
     """
-    kernel, mark = statement.exp, mark_of(statement, TILE)
-    if not isinstance(kernel, kernels.SegMap) or kernel.level != GRID or mark is None:
+    kernel, mark = statement.exp_of(kernels.SegMap), mark_of(statement, TILE)
+    if kernel.level != GRID or mark is None:
         return None
     found = redomaps_of(kernel)
     beside = [s for s in kernel.body.statements if not isinstance(s.exp, Screma)]

@@ -43,7 +43,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(label="Step 1", paper=PAPER)
+@rule(kernels.SegMap, label="Step 1", paper=PAPER)
 def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
     r"""Make a group compute a tile of the result, each of its threads an element.
 
@@ -71,8 +71,8 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
         like before, with
         segmap grid => segmap group
     """
-    kernel, mark = statement.exp, mark_of(statement, TILE)
-    if not isinstance(kernel, kernels.SegMap) or mark is None:
+    kernel, mark = statement.exp_of(kernels.SegMap), mark_of(statement, TILE)
+    if mark is None:
         return None
     if kernel.level != GRID:
         return Declined("each group would do what a thread does")
@@ -211,7 +211,7 @@ def _may_be_shared(statement: Stm) -> bool:
     return scalars or isinstance(statement.exp, (Index, Rearrange, Reshape))
 
 
-@rule(label="Step 1", paper=PAPER)
+@rule(kernels.SegMap, label="Step 1", paper=PAPER)
 def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
     r"""Give each thread of a group a register tile instead of one element.
 
@@ -245,12 +245,8 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
     declines: the group does not return tiles
         like declines of strip_mine_grid
     """
-    kernel, mark = statement.exp, mark_of(statement, TILE)
-    if (
-        not isinstance(kernel, kernels.SegMap)
-        or kernel.level != kernels.GROUP
-        or mark is None
-    ):
+    kernel, mark = statement.exp_of(kernels.SegMap), mark_of(statement, TILE)
+    if kernel.level != kernels.GROUP or mark is None:
         return None
     if not all(isinstance(r, kernels.TileReturns) for r in kernel.body.result):
         return Declined("the group does not return tiles")

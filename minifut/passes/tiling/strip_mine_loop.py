@@ -53,7 +53,7 @@ def sequentialise_redomap(statement: Stm, context: StatementContext) -> Outcome:
     return tuple(build.statements)
 
 
-@rule(label="Step 1", paper=PAPER)
+@rule(Loop, label="Step 1", paper=PAPER)
 def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
     r"""Go through the common dimension block by block.
 
@@ -88,8 +88,8 @@ def strip_mine_loop(statement: Stm, context: StatementContext) -> Outcome:
         => let deep: i64 = size(min(t, m - b * t))
         => #[reduction] let s: f32 = loop (u: f32 = 0f32) for k: i64 < deep do {
     """
-    exp = statement.exp
-    if not isinstance(exp, Loop) or REDUCTION not in statement.attributes:
+    exp = statement.exp_of(Loop)
+    if REDUCTION not in statement.attributes:
         return None
     if not isinstance(exp.form, ForLoop) or exp.form.type != I64:
         return None
