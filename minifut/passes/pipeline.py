@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
+from functools import cache
 from inspect import signature
 from typing import Any, Protocol
 
@@ -59,7 +60,12 @@ class Pass:
     @property
     def traced(self) -> bool:
         """Whether the function takes a trace."""
-        return "trace" in signature(self.function).parameters
+        return _takes_trace(self.function)
+
+
+@cache
+def _takes_trace(function: PassFunction) -> bool:
+    return "trace" in signature(function).parameters
 
 
 @immutable
