@@ -152,7 +152,7 @@ class Recorder:
         """the end of a host function, called after the steps"""
         self._run = run
         self._bytes = 0
-        self._has_read = False
+        self.has_read = False
 
     def __getattr__(self, name: str) -> Any:
         """What `Run` has and no step can be."""
@@ -169,7 +169,7 @@ class Recorder:
 
     def note(self, function: Callable[..., Any], *arguments: Any) -> None:
         """One more step."""
-        if self._has_read or len(self.steps) >= MOST_STEPS:
+        if self.has_read or len(self.steps) >= MOST_STEPS:
             raise NotRecordableError
         self.steps.append((function, arguments))
 
@@ -199,7 +199,7 @@ class Recorder:
     def read(self, block: Block, byte: int, type_: str) -> Unread:
         """A scalar that steps have computed, as long as it is only a result: no step
         comes after it."""
-        self._has_read = True
+        self.has_read = True
         return Unread(
             "out_{}[()]", np.ndarray((), DTYPES[type_], bytes_of(block), byte)
         )
@@ -210,7 +210,7 @@ class Recorder:
         """The scalars that come from the end of a host function, as `read` does."""
         if self.last is not None or any(isinstance(each, Unread) for each in given):
             raise NotRecordableError
-        self._has_read = True
+        self.has_read = True
         self.last = partial(function, self._run, *given)
         return [Unread(f"out_{{}}(last[{number}])", None) for number in range(count)]
 
@@ -261,6 +261,8 @@ class NotedLauncher:
 
         def note(points: Any, *arguments: Any) -> None:
             if points.__class__ is not int:
+                raise NotRecordableError
+            if self._recorder.has_read:  # among the arguments may be what was read
                 raise NotRecordableError
             if points > 0:
                 small = launcher.small

@@ -31,6 +31,8 @@ entry ratio [n] (xs: [n]i32) (ys: [n]i32): (i32, bool) =
   in (a / b, a > b)
 entry steps [n] (xs: [n]f32): [n]f32 =
   loop xs for i < 40 do map2 (\\x y -> x * 0.5 - y) xs (rotate 1 xs)
+entry least [n] (xs: [n]f64): f64 =
+  reduce (\\a b -> if a < b then a else b) xs[0] xs
 entry first [n] (xs: [n]i64): i64 = if xs[0] > 0 then n else 0
 """
 XS, IS = np.arange(6, dtype=np.float32), np.arange(6, dtype=np.int32)
@@ -52,6 +54,7 @@ MORE_CALLS: list[tuple[str, tuple[Any, ...]]] = [
     ("mean", (XS, 0 * XS)),
     ("ratio", (IS, IS - 1)),
     ("ratio", (IS, 0 * IS)),
+    ("least", (np.array([3.0, 1.0, 2.0]),)),
     ("rows", (XS.reshape(2, 3),)),
     ("rows", (XS.reshape(3, 2),)),
 ]
