@@ -138,6 +138,14 @@ class HostBuilder:
             return size
         return Size.of(self.scalar(core.SizeExp(size), I64, base))
 
+    def size_atom(self, size: Size, base: str) -> Atom:
+        """A size as a constant or in a variable."""
+        if size.as_constant is not None:
+            return Constant(size.as_constant, I64)
+        name = self.let_size(size, base).as_name
+        assert name is not None
+        return name
+
     def cores(self) -> Size:
         """The number of compute units, known when the program runs."""
         return Size.of(self.scalar(kc.ComputeUnits(), I64, "cores"))

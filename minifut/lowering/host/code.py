@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
 
 from minifut.analysis.layouts import Order
 from minifut.ir import core, kernels
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
+from minifut.ir.node import replace
 from minifut.ir.scalars import operator
-from minifut.ir.sizes import ONE, Size
-from minifut.ir.types import BOOL, ArrayType, ScalarType, element_of
+from minifut.ir.sizes import ONE, ZERO, Size
+from minifut.ir.types import BOOL, I64, ArrayType, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import lower_host_update, lower_with_acc
 from minifut.lowering.groups.gpu_limits import check_requested_tiles
@@ -209,6 +211,10 @@ def _manifest(host: HostBuilder, stm: Stm, exp: core.Manifest) -> None:
 
 # --- control --------------------------------------------------------------------------
 
+Offsets: TypeAlias = Mapping[Name, Name]
+"""variables with the places where arrays of a loop begin that are not at offset 0"""
+NONE: Offsets = MappingProxyType({})
+
 
 def transfer(host: HostBuilder, value: Any, target: Name | None = None) -> Atom:
     """The variable (of a scalar or a memory) that passes a value, to the target of
@@ -243,16 +249,34 @@ def value_of(host: HostBuilder, atom: Atom) -> Any:
     return host.lookup(atom) if isinstance(atom, Name) else atom
 
 
-def _branch(host: HostBuilder, body: Body, targets: tuple[Name, ...]) -> kc.HostBlock:
+def _branch(
+    host: HostBuilder, body: Body, targets: tuple[Name, ...], offsets: Offsets = NONE
+) -> kc.HostBlock:
     with host.nested() as block:
         host.statements_of(body.statements, body.result)
         if targets:
-            sources = tuple(
-                transfer(host, value_of(host, atom), target)
-                for atom, target in zip(body.result, targets, strict=True)
-            )
-            host.emit(kc.HostMove(targets, sources))
+            values = [value_of(host, atom) for atom in body.result]
+            move(host, targets, values, offsets)
     return kc.HostBlock(tuple(block))
+
+
+def move(
+    host: HostBuilder,
+    targets: tuple[Name, ...],
+    values: Sequence[Any],
+    offsets: Offsets,
+) -> None:
+    """Pass values to the targets of a branch or a loop, of some also the offset."""
+    sources: list[Atom] = []
+    starts: list[Atom] = []
+    for value, target in zip(values, targets, strict=True):
+        if target in offsets:
+            view = value if value.is_row_major else host.copied(value)
+            sources.append(view.memory.name)
+            starts.append(host.size_atom(view.offset, "offset"))
+        else:
+            sources.append(transfer(host, value, target))
+    host.emit(kc.HostMove((*targets, *offsets.values()), (*sources, *starts)))
 
 
 def _if(host: HostBuilder, stm: Stm, exp: core.If) -> None:
@@ -295,25 +319,46 @@ def _match(host: HostBuilder, stm: Stm, exp: core.Match) -> None:
     receive(host, stm.pattern)
 
 
+def is_part(host: HostBuilder, value: Any, parameter: Name) -> bool:
+    """Whether the first value of a loop's parameter is a dense part of more memory, as
+    one half of a partition: the loop passes on where it begins, and nothing is copied.
+
+    before:
+        copy (half, xs[m :+ n - m])
+        move (ys) = (half)
+    after:
+        move (ys, offset) = (xs, m)
+    """
+    if not isinstance(value, Array) or order_of(host, parameter) is not None:
+        return False
+    return value.rank > 0 and value.is_row_major and value.offset != ZERO
+
+
 def _loop(host: HostBuilder, stm: Stm, exp: core.Loop) -> None:
-    sources = []
+    values: list[Any] = []
+    offsets: dict[Name, Name] = {}
     for bound, atom in zip(exp.parameters, exp.initial, strict=True):
         value = value_of(host, atom)
         if isinstance(value, Array) and bound.name in host.facts.in_place.copied:
             value = host.copied(value, order_of(host, bound.name))
-        sources.append(transfer(host, value, bound.name))
+        if is_part(host, value, bound.name):
+            offsets[bound.name] = host.names.fresh("offset")
+        values.append(value)
     targets = tuple(bound.name for bound in exp.parameters)
     if targets:
-        host.emit(kc.HostMove(targets, tuple(sources)))
+        move(host, targets, values, offsets)
     receive(host, exp.parameters)
+    for name, offset in offsets.items():
+        start = Size.of(host.own_scalar(offset, I64))
+        host.values[name] = replace(host.array(name), offset=start)
     if isinstance(exp.form, core.ForLoop):
         index = exp.form
         bound_atom = host.atom(index.bound)
         host.own_scalar(index.index, index.type)
-        body = _branch(host, exp.body, targets)
+        body = _branch(host, exp.body, targets, offsets)
         host.emit(kc.HostFor(index.index, bound_atom, body))
     else:
-        body = _branch(host, exp.body, targets)
+        body = _branch(host, exp.body, targets, offsets)
         host.emit(kc.HostWhile(exp.form.condition, body))
     for bound, parameter in zip(stm.pattern, exp.parameters, strict=True):
         host.values[bound.name] = host.lookup(parameter.name)
