@@ -15,7 +15,7 @@ from minifut.ir.scalar_opencl import spelling
 from minifut.ir.scalars import COMPARISONS, INFIX, Operator
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
-from minifut.ir.types import BOOL, I32, I64, ScalarType
+from minifut.ir.types import BOOL, F32, F64, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
 from minifut.kernel_passes.vectorise.accesses import (
@@ -324,6 +324,9 @@ class ExpressionVectoriser(VectorOperations):
         self, operand: kc.Expression, target: ScalarType
     ) -> kc.Expression:
         """1 where it holds, else 0."""
+        if target in (F32, F64):  # one instruction: the bits of 1 where there is a bit
+            one, zero = (kc.Literal(x, kc.VectorType(target)) for x in (1.0, 0.0))
+            return self.choose(operand, one, zero)
         one, zero = kc.Literal(1, kc.INT), kc.Literal(0, kc.INT)
         number = self.choose(operand, one, zero)
         return kc.Cast(number, self.wide(target)) if target != I32 else number

@@ -55,6 +55,7 @@ from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
 from minifut.passes.simplify.narrow_products import multiply_words
 from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
+from minifut.passes.simplify.truncated_floats import truncate_as_float
 from minifut.passes.simplify.views import (
     index_of_iota,
     index_of_literal,
@@ -80,6 +81,7 @@ RULES: dict[type, tuple[Rule, ...]] = {
         recompose_quotient,
         undo_twice,
         multiply_words,
+        truncate_as_float,
     ),
     core.SizeExp: (read_size,),
     core.If: (
