@@ -5,7 +5,8 @@
 
 A name of the core is, on the host, a scalar variable, a constant, or an `Array` in some
 memory, itself a variable. Arrays that cross an if, a loop or a call are row-major from
-offset 0; then the variable of the memory is all there is to pass.
+offset 0; then the variable of the memory is all there is to pass. Of a loop that starts
+with a part of an array, the offset is a variable, too.
 """
 
 from __future__ import annotations
