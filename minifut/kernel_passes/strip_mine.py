@@ -130,59 +130,21 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
             }
         }
     before:
-        given (const float *xs, float *ys, long n, long w, long block)
-        for (long l = 0; l < n; l++) {
-            long i = block + l;
-            long row = div_i64(i, w);
-            long column = mod_i64(i, w);
-            float x = xs[row + column];
-            ys[l] = x;
-        }
+        like before, with
+        long w) => long w, long block)
+        for (long i = 0; i < n; i++) {
+        => for (long l = 0; l < n; l++) {
+        => long i = block + l;
+        ys[i] => ys[l]
     after:
-        if (((w >= shortest_period) && (w <= 281474976710656L)) && (block >= 0L)) {
-            long at = block;
-            long row = block / w;
-            while (at < (block + n)) {
-                long base = row * w;
-                long end = min((long)(base + w), (long)(block + n));
-                for (long rest = at - base; rest < (end - base); rest++) {
-                    long i = base + rest;
-                    long l = i - block;
-                    long row_1 = row;
-                    long column = rest;
-                    float x = xs[row_1 + column];
-                    ys[l] = x;
-                }
-                at = end;
-                row = row + 1L;
-            }
-        } else if (((w >= 1L) && (w <= 281474976710656L)) && (block >= 0L)) {
-            long at_1 = block;
-            long row_2 = block / w;
-            while (at_1 < (block + n)) {
-                long base_1 = row_2 * w;
-                long end_1 = min((long)(base_1 + w), (long)(block + n));
-                SCALAR
-                for (long rest_1 = at_1 - base_1; rest_1 < (end_1 - base_1); rest_1++) {
-                    long i = base_1 + rest_1;
-                    long l = i - block;
-                    long row_1 = row_2;
-                    long column = rest_1;
-                    float x = xs[row_1 + column];
-                    ys[l] = x;
-                }
-                at_1 = end_1;
-                row_2 = row_2 + 1L;
-            }
-        } else {
-            for (long i = block; i < (block + n); i++) {
-                long l = i - block;
-                long row_1 = div_i64(i, w);
-                long column = mod_i64(i, w);
-                float x = xs[row_1 + column];
-                ys[l] = x;
-            }
-        }
+        like after, with
+        0L => block
+        < n => < (block + n)
+        , n) => , (long)(block + n))
+        if ( => if ((
+        281474976710656L)) => 281474976710656L)) && (block >= 0L))
+        long row_1 = => long l = i - block; long row_1 =
+        ys[i] => ys[l]
     declines: no index repeats with a period
         like before, with
         div_i64 => sub_i64
