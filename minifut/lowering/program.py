@@ -1,7 +1,7 @@
 """The whole program: Kernels dialect to KernelCode, under one schedule.
 
 Functions become host functions, segmented operations kernels; what kernels and asserts
-may fail with is numbered from 1.
+may fail with is numbered from 1, equal failures once, and so are the places of calls.
 """
 
 from __future__ import annotations
@@ -12,10 +12,12 @@ from itertools import islice
 
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.analysis.layouts import Layouts, find_layouts
+from minifut.errors import Location
 from minifut.ir import core
 from minifut.ir.calls import call_graph, called_in_threads, recursive
 from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
+from minifut.ir.opencl_words import is_opencl_word
 from minifut.ir.parser import names_after
 from minifut.ir.search import nodes_of
 from minifut.ir.types import ScalarType
@@ -27,7 +29,6 @@ from minifut.lowering.host.builder import HostBuilder, HostValue
 from minifut.lowering.host.code import receive, transfer, value_of
 from minifut.lowering.host.free_memory import free_memory
 from minifut.lowering.index_functions import Array, whole
-from minifut.lowering.numbering import FailureTable, KernelNames
 from minifut.lowering.threads.device_functions import LoweredFunction
 from minifut.names import Name, NameSource
 from minifut.rewrite.trace import Trace
@@ -201,3 +202,51 @@ def _seen(host: HostBuilder, bound: core.Param, value: HostValue) -> HostValue:
         memory = kc.Memory(bound.name, value.memory.element)
         return whole(memory, host.shape(bound.type))
     return bound.name
+
+
+class FailureTable:
+    """The failures of a program, and the places where it calls functions."""
+
+    def __init__(self) -> None:
+        self._failures: dict[kc.Failure, int] = {}
+        self._places: dict[str, int] = {}
+
+    @property
+    def failures(self) -> tuple[kc.Failure, ...]:
+        return tuple(self._failures)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        return tuple(self._places)
+
+    def number(
+        self,
+        message: tuple[str | Atom, ...],
+        types: tuple[ScalarType, ...],
+        backtrace: tuple[str, ...],
+    ) -> int:
+        """The number of a failure whose atoms have these types."""
+        holes = iter(types)
+        parts = tuple(p if isinstance(p, str) else next(holes) for p in message)
+        failure = kc.Failure(parts, backtrace)
+        return self._failures.setdefault(failure, len(self._failures) + 1)
+
+    def place(self, location: Location | None) -> int:
+        """The number of a place that calls a function of the device."""
+        text = "" if location is None else str(location)
+        return self._places.setdefault(text, len(self._places) + 1)
+
+
+class KernelNames:
+    """The names of a program's kernels."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def fresh(self, base: str) -> str:
+        """A name that no other kernel has."""
+        text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
+        text += "_" * is_opencl_word(text)
+        number = self._numbers.get(text, 0)
+        self._numbers[text] = number + 1
+        return f"{text}_{number + 1}" if number else text

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from minifut.errors import CompileError, Location
-from minifut.frontend.elaborate.known import KnownVariables
 from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
@@ -28,6 +27,7 @@ from minifut.names import Name, NameSource
 if TYPE_CHECKING:
     from minifut.frontend.elaborate.environment import Term
     from minifut.frontend.elaborate.functions import Specialisations
+
 
 LARGEST_TRACKED_SIZE = 8
 """terms of a polynomial beyond which an i64 is no longer tracked as a size"""
@@ -254,3 +254,39 @@ def track(name: str, operands: tuple[Leaf, ...]) -> Size | None:
     largest = max((abs(c) for _, c in result.terms), default=0)
     is_plain = len(result.terms) <= LARGEST_TRACKED_SIZE and largest <= LARGEST_FACTOR
     return result if degree <= 4 and is_plain else None
+
+
+class KnownVariables:
+    """What is known of variables that elaboration made; all but those of `assumed`
+    hold wherever a variable is in scope."""
+
+    def __init__(self) -> None:
+        self.globals: set[Name] = set()
+        """constants of the program"""
+        self.below: dict[Name, Size] = {}
+        """i64 variables that are in 0..bound-1"""
+        self.literals: dict[Name, tuple[Atom, ...]] = {}
+        """all elements of array literals that consist of constants"""
+        self.iotas: dict[Name, Size] = {}
+        """arrays that are 0, 1, ... of that length"""
+        self.sizes: set[Name] = set()
+        """i64 variables that are not negative"""
+        self.assumed: list[Name] = []
+        """those of them that a check found out, in order"""
+
+    def assume_natural(self, size: Size) -> None:
+        """A check has been made: from here on the size is not negative."""
+        name = size.as_name
+        if name is not None and name not in self.sizes:
+            self.sizes.add(name)
+            self.assumed.append(name)
+
+    @contextmanager
+    def forgetting_assumed(self) -> Iterator[None]:
+        """Remove afterwards what checks inside found out: they may not be run."""
+        count = len(self.assumed)
+        try:
+            yield
+        finally:
+            self.sizes.difference_update(self.assumed[count:])
+            del self.assumed[count:]

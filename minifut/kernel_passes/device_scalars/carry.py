@@ -12,7 +12,10 @@
 
 What is read within an iteration then stays on the device (`plan.py`), and a loop whose
 bounds depend on no scalar of the device waits once, at its end. A scalar that the host
-computes from what it reads is stored by a kernel of one work-item.
+computes from what it reads is stored by a kernel of one work-item, which computes it
+from what it is computed from (`emit.py`):
+
+    kernel main_store(value: f32, to: [f32])    { store to[0] = value }
 
 A scalar is passed on so if by that all its uses stay on the device: it is tried, and
 what the plan then leaves to the host is passed on as before.
@@ -29,13 +32,13 @@ launches and one read, and may be left to the device (`left_loops.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from minifut.ir.core import Atom
 from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import map_children, substitute
-from minifut.ir.types import BOOL
+from minifut.ir.types import BOOL, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.choose import (
     Carried,
@@ -50,7 +53,6 @@ from minifut.kernel_passes.device_scalars.moves import (
     without_drops,
 )
 from minifut.kernel_passes.device_scalars.plan import plans_of
-from minifut.kernel_passes.device_scalars.store import launch_of, storing
 from minifut.names import Name, NameSource
 
 
@@ -273,3 +275,24 @@ def _start_of(loop: HostForOrWhile, before: list[kc.HostStatement]) -> int:
         if isinstance(statement, kc.HostMove):
             return at if statement.targets == move.targets else 0
     return 0
+
+
+def storing(name: str, types: Sequence[ScalarType], names: NameSource) -> kc.Kernel:
+    """The kernel, with a value and a memory of each type as parameters."""
+    parameters: list[kc.Parameter] = []
+    stores: list[kc.Statement] = []
+    for type_ in types:
+        value = kc.Variable(names.fresh("value"), kc.VectorType(type_))
+        to = kc.Memory(names.fresh("to"), type_)
+        parameters.append(kc.ScalarParameter(value.name, type_))
+        parameters.append(kc.MemoryParameter(to, True))
+        stores.append(kc.Store(to, kc.SizeValue(ZERO), value))
+    return kc.Kernel(
+        name, tuple(parameters), kc.Block(tuple(stores)), (1,), False, True
+    )
+
+
+def launch_of(kernel: kc.Kernel, stored: Sequence[tuple[Name, kc.Memory]]) -> kc.Launch:
+    """The launch that stores these values there."""
+    arguments = tuple(each for pair in stored for each in pair)
+    return kc.Launch(kernel.name, (ONE,), (ONE,), arguments, work=ONE)

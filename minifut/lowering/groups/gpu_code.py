@@ -5,9 +5,15 @@
                                            registers
     let t = collective_copy xs[f :+ w]     neighbouring threads copy neighbours
     let z = segmap register (i < r) {..}   (thread code) a tile: copies of the body
+    seghist thread (i < n) {dest, op} ..   local atomics: dest[bin] = dest[bin] op value
 
 All else is as in `threads.code`: its rules make arrays by `each`, `copy` and `write` of
 the builder, which threads do cooperative_region in group code.
+
+Destinations of histograms are in local memory (or wherever they may be written in
+place). Cells are those of `atomic_cells`; what is no plain value gets words beside its
+arrays, filled before and read back after. Operators on arrays: a segment is the work of
+one thread.
 """
 
 from __future__ import annotations
@@ -18,14 +24,18 @@ from typing import Any
 
 from minifut.ir import core, kernels
 from minifut.ir.core import Param, Stm
+from minifut.ir.kernels import SegHist
 from minifut.ir.sizes import ONE, ZERO, Size, product
-from minifut.ir.types import ScalarType, element_of
+from minifut.ir.types import ArrayType, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.atomic_cells import cells_of
+from minifut.lowering.groups import cpu_threads
 from minifut.lowering.groups.gpu_builder import GroupBuilder
-from minifut.lowering.groups.gpu_hist import lower_seghist
 from minifut.lowering.groups.gpu_reductions import lower_segred, lower_segscan
 from minifut.lowering.index_functions import Array
 from minifut.lowering.packing.facts import CopyRegion, copy_region
+from minifut.lowering.seghist.gpu_targets import Target, each_cell
+from minifut.lowering.seghist.histograms import Bins, bin_updates
 from minifut.lowering.segmap.writes import write_if_inside
 from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads.builder import LoweredValue, NotInKernel
@@ -260,6 +270,53 @@ def _load_clamped(
             low = kc.Call("max", (at, kc.Literal(0, kc.LONG)), kc.LONG)
             nearest.append(k.declare("nearest", kc.Call("min", (low, last), kc.LONG)))
         k.assign(found, k.read(source, tuple(nearest)))
+
+
+def lower_seghist(k: GroupBuilder, stm: Stm, exp: SegHist) -> None:
+    """Update the destinations, or copies of them; bind the results."""
+    if any(
+        isinstance(t, ArrayType) for op in exp.operators for t in op.operator.results
+    ):
+        cpu_threads.lower_seghist(k, stm, exp)
+        return
+    bins = cpu_threads.own_bins(k, stm, exp)
+    _together(k, exp, bins)
+    arrays = [array for each in bins for array in each.arrays]
+    k.bind_all([p.name for p in stm.pattern], arrays)
+
+
+def _together(k: GroupBuilder, exp: SegHist, bins: list[Bins]) -> None:
+    """All threads at once, by atomics."""
+    targets = [_target(k, each) for each in bins]
+    for target in targets:
+        _convert(k, target, back=False)
+    space = exp.space
+    with k.thread_region(), k.points(tuple(k.resolve(s) for s in space.sizes)) as at:
+        k.bind_indices(space.indices, at)
+        outer = tuple(k.as_size(index) for index in at[:-1])
+        for target, point in zip(targets, bin_updates(k, exp, bins), strict=True):
+            with each_cell(k, point) as (where, values):
+                target.cells.update(k, target.places(k, outer, where), values)
+    for target in targets:
+        _convert(k, target, back=True)
+
+
+def _target(k: GroupBuilder, bins: Bins) -> Target:
+    cells = cells_of(bins.operator.operator)
+    if cells.is_plain:
+        return Target(bins, cells, ())
+    shape = bins.arrays[0].shape
+    return Target(
+        bins, cells, tuple(k.new_array(w, shape, "words") for w in cells.words)
+    )
+
+
+def _convert(k: GroupBuilder, target: Target, back: bool) -> None:
+    """Fill the words of cells from the destination, or write them back."""
+    if target.cells.is_plain:
+        return
+    with k.thread_region(), k.points(target.bins.arrays[0].shape) as at:
+        target.convert(k, at, back)
 
 
 GroupRule = Callable[[Any, Stm, Any], None]

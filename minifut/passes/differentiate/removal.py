@@ -1,21 +1,31 @@
-"""Rounds of removing the innermost derivatives; see `driver`."""
+r"""Rounds of removing the innermost derivatives; see `driver`.
+
+    let (y, ys') = jvp(f, (x), (xs'), [n])   →   let y = f x
+                                                 let ys' = map (\x' -> f' x x') xs'
+    let (y, xs') = vjp(f, (x), (ys'), [n])   →   the forward sweep of f x, then
+                                                 map (\y' -> the return sweep) ys'
+
+With many seeds the forward sweep is run once.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any
 
+from minifut.ir.builder import Builder
 from minifut.ir.calls import Graph, call_graph, calls_in, reachable, reaching
-from minifut.ir.core import Apply, Copy, Program, Stm
+from minifut.ir.core import Apply, Atom, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
-from minifut.passes.differentiate.context import Context, refuse
-from minifut.passes.differentiate.forward.apply import apply_jvp
-from minifut.passes.differentiate.reverse.apply import apply_vjp
+from minifut.passes.differentiate.arithmetic import fit
+from minifut.passes.differentiate.context import Context, refuse, without_checks
+from minifut.passes.differentiate.forward.sweep import Tangents
+from minifut.passes.differentiate.reverse.sweep import ReverseSweep, run_back
 from minifut.passes.inline import inline
 from minifut.passes.simplify.driver import simplify
 from minifut.rewrite.trace import Trace
@@ -124,3 +134,57 @@ class _Remover:
                 "a recursive function cannot differentiate itself",
                 "differentiate it where it is called from outside",
             )
+
+
+def apply_vjp(context: Context, build: Builder, exp: Vjp) -> tuple[Atom, ...]:
+    """Emits what `vjp` is; the results, then the adjoints of the arguments."""
+    sweep = ReverseSweep(context, context.activity())
+    start = len(build.statements)
+    body = build.bound(exp.function, exp.arguments)
+    arguments = [p.name for s in build.statements[start:] for p in s.pattern]
+    sweep.activity.names.update(arguments)
+    backs = sweep.forward(build, body.statements)
+
+    def back(inner: Builder, *seeds: Atom) -> tuple[Atom, ...]:
+        adjoints = sweep.adjoints()
+        for atom, seed in zip(body.result, seeds, strict=True):
+            adjoints.add(inner, atom, seed)
+        run_back(inner, backs, adjoints)
+        return tuple(adjoints.or_zero(inner, name) for name in arguments)
+
+    if not exp.shape:
+        return (*body.result, *back(build, *exp.seeds))
+    seeds = tuple(seed for seed in exp.seeds if isinstance(seed, Name))
+    return (*body.result, *build.map(seeds, back))
+
+
+def apply_jvp(context: Context, build: Builder, exp: Jvp) -> tuple[Atom, ...]:
+    """Emits what `jvp` is; its results, then their tangents."""
+    if not exp.shape:
+        return _tangents(context, build, exp, exp.seeds)
+    body = build.bound(exp.function, exp.arguments)
+    build.extend(body.statements)
+    silent = Jvp(without_checks(exp.function), exp.arguments, exp.seeds)
+    seeds = [seed for seed in exp.seeds if isinstance(seed, Name)]
+
+    def tangents(inner: Builder, *rows: Name) -> tuple[Atom, ...]:
+        found = _tangents(context, inner, silent, rows)
+        pairs = zip(found[len(body.result) :], build.types(body.result), strict=True)
+        return tuple(fit(inner, atom, type_) for atom, type_ in pairs)
+
+    return (*body.result, *build.map(seeds, tangents))
+
+
+def _tangents(
+    context: Context, build: Builder, exp: Jvp, seeds: tuple[Atom, ...]
+) -> tuple[Atom, ...]:
+    """One tangent for each result."""
+    sweep = Tangents(context, context.activity())
+    start = len(build.statements)
+    body = build.bound(exp.function, exp.arguments)
+    names = [p for s in build.statements[start:] for p in s.pattern]
+    sweep.activity.mark(names, [True] * len(names))
+    for parameter, seed in zip(names, seeds, strict=True):
+        sweep.values[parameter.name] = fit(build, seed, parameter.type)
+    sweep.statements(build, body.statements)
+    return (*body.result, *sweep.results(build, body.result, [True] * len(body.result)))

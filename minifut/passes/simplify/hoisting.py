@@ -6,8 +6,9 @@ r"""Loop-invariant code motion, out of loops and lambdas.
 What is total moves as it is: scalar operators, sizes, `iota`, rearranged and reshaped
 arrays, and SOACs that neither check nor access other arrays. Reads stay. What may only
 run where the body does, and after the checks before it, moves if it comes first, made
-harmless for a body that never runs (`guards.py`): a check, a SOAC whose lambda reads
-elements of other arrays, and a branch with such a SOAC. Nothing moves out of branches.
+harmless for a body that never runs (`EntryCondition`): a check, a SOAC whose lambda
+reads elements of other arrays, and a branch with such a SOAC. Nothing moves out of
+branches.
 
 Of a SOAC inside of another, what reduces elements of invariant arrays to scalars moves
 as a map of its own, done once for each element and not for each pair:
@@ -22,19 +23,33 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from minifut.immutables import immutable
 from minifut.ir import core
-from minifut.ir.core import Body, Lambda, Param, Program, Stm
+from minifut.ir.builder import Builder, constant
+from minifut.ir.core import (
+    Assert,
+    Atom,
+    Body,
+    Constant,
+    If,
+    Lambda,
+    Loop,
+    Param,
+    Program,
+    Stm,
+    WhileLoop,
+)
 from minifut.ir.kernels import KernelBody
 from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope
 from minifut.ir.search import contains
+from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
 from minifut.ir.traverse import free_names, map_children, rename
-from minifut.ir.types import I64, ScalarType, array_of
+from minifut.ir.types import BOOL, I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
-from minifut.passes.simplify.guards import EntryCondition, guard_check, guard_value
 
 TOTAL = (core.ScalarOp, core.SizeExp, core.Iota, core.Rearrange, core.Reshape)
 FEW = 16
@@ -220,3 +235,71 @@ def _reduces_many(statement: Stm) -> bool:
 
 def _bound(statement: Stm) -> list[Name]:
     return [p.name for p in statement.pattern]
+
+
+@immutable
+class EntryCondition:
+    """When a body runs at least once: where a width or bound is above 0, or where a
+    loop's condition holds at the start."""
+
+    width: Size | Atom
+    """of a SOAC or a `for` loop; for a `while` loop the condition at its start"""
+    type: ScalarType
+
+    @staticmethod
+    def of_loop(loop: Loop) -> EntryCondition:
+        """The entry of a loop's body."""
+        form = loop.form
+        if not isinstance(form, WhileLoop):
+            return EntryCondition(form.bound, form.type)
+        names = [parameter.name for parameter in loop.parameters]
+        return EntryCondition(loop.initial[names.index(form.condition)], BOOL)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the body runs in any case."""
+        width = self.width
+        known = width.as_constant if isinstance(width, Size) else None
+        if isinstance(width, Constant):
+            known = int(width.value)
+        return known is not None and known > 0
+
+    def misses(self, build: Builder) -> Atom:
+        """Whether the body never runs."""
+        width = self.width
+        atom = build.size_atom(width) if isinstance(width, Size) else width
+        if self.type == BOOL:
+            return build.op("not", atom, base="empty")
+        return build.op("le", atom, constant(0, self.type), base="empty")
+
+
+def guard_check(
+    statement: Stm,
+    check: Assert,
+    entry: EntryCondition,
+    names: NameSource,
+    scope: Scope,
+) -> list[Stm]:
+    """The check, for a body that runs at least once."""
+    if entry.is_certain:
+        return [statement]
+    build = Builder(names, scope, statement.location)
+    condition = build.op("or", entry.misses(build), check.condition, base="ok")
+    build.bind((), replace(check, condition=condition))
+    return build.statements
+
+
+def guard_value(
+    statement: Stm, entry: EntryCondition, names: NameSource, scope: Scope
+) -> list[Stm]:
+    """What computes values, and zeros for a body that never runs."""
+    if entry.is_certain:
+        return [statement]
+    build = Builder(names, scope, statement.location)
+    empty = build.nested()
+    zeros = empty.finish(*[empty.zero(p.type) for p in statement.pattern])
+    runs = Builder(names, scope, statement.location, statement.attributes)
+    values = runs.finish(*runs.let_many(statement.exp))
+    guard = If(entry.misses(build), zeros, values)
+    build.append(replace(statement, exp=guard, attributes=()))
+    return build.statements

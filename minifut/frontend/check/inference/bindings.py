@@ -1,4 +1,5 @@
-"""Binding forms without sizes: functions, `let`, `loop` and `match`.
+"""Binding forms without sizes: functions, `let`, `loop` and `match`; updates, and
+sections that are paths of fields and indices.
 
 A chain of `let`s is walked in a loop, as its length is that of the program.
 """
@@ -27,7 +28,6 @@ from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
     infer_type,
 )
-from minifut.frontend.check.inference.updates import unify_update
 from minifut.frontend.check.messages import (
     Mismatch,
     error,
@@ -256,6 +256,56 @@ def _match(state: Inference, node: syntax.Match) -> Type:
     return first
 
 
+def _update(state: Inference, node: syntax.Update) -> Type:
+    whole = infer(state, node.record)
+    value = infer(state, node.value)
+    part = step_type(state, whole, node.steps, node.location)
+    unify_update(state, node.location, node.steps, part, value)
+    return whole
+
+
+def unify_update(
+    state: Inference,
+    location: Location,
+    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
+    part: Type,
+    value: Type,
+) -> None:
+    """A new value must have the type of what it replaces."""
+    try:
+        state.solver.unify(part, value)
+    except Mismatch as fault:
+        fields = ".".join(s for s in steps if isinstance(s, str))
+        what = f"record field {quote(fields)}" if fields else "an array element"
+        new, old = state.show(value), state.show(part)
+        text = (
+            f"Type mismatch when updating {what}: a value of type {new} cannot take "
+            f"the place of one of type {old}."
+        )
+        raise type_mismatch(state, location, fault, text) from None
+
+
+def _project_section(state: Inference, node: syntax.ProjectSection) -> Type:
+    return _path_section(state, node.fields, node.location)
+
+
+def _index_section(state: Inference, node: syntax.IndexSection) -> Type:
+    return _path_section(state, (node.indices,), node.location)
+
+
+def _update_section(state: Inference, node: syntax.UpdateSection) -> Type:
+    return _path_section(state, node.steps, node.location)
+
+
+def _path_section(
+    state: Inference,
+    steps: tuple[str | tuple[syntax.DimIndex, ...], ...],
+    location: Location,
+) -> Type:
+    whole = state.free(location)
+    return Arrow(None, whole, step_type(state, whole, steps, location))
+
+
 RULES.update(
     {
         syntax.Lambda: _lambda,
@@ -264,5 +314,9 @@ RULES.update(
         syntax.LetUpdate: _let_chain,
         syntax.Loop: _loop,
         syntax.Match: _match,
+        syntax.Update: _update,
+        syntax.ProjectSection: _project_section,
+        syntax.IndexSection: _index_section,
+        syntax.UpdateSection: _update_section,
     }
 )

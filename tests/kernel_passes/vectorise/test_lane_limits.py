@@ -9,7 +9,7 @@ import minifut
 from minifut import stages
 from minifut.errors import Source
 from minifut.interpreted import interpreted_program
-from minifut.kernel_passes.vectorise.long_integers import LONG_INTEGERS
+from minifut.kernel_passes.vectorise.lane_limits import LONG_INTEGERS
 
 HEAD = "entry main (xs: []i64) = map (\\x -> "
 LONG = {
