@@ -234,6 +234,16 @@ class CompileError(MinifutError, ValueError):
         return "\n".join(parts)
 
 
+def error(
+    location: Location | None,
+    message: str,
+    anchor: str | None = None,
+    hint: str | None = None,
+) -> CompileError:
+    """A `CompileError` with its entry in the index of errors."""
+    return CompileError(location, message, hint, anchor)
+
+
 class ProgramError(MinifutError, ValueError):
     """A run failed inside the program: `message` says why, `backtrace` where.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.precedence import RangeLink, UpdateLink, resolve, resolve_section
@@ -44,11 +44,11 @@ def select_name(at: Location, value: Exp, name: str) -> Exp:
 
 def qualified_parens(at: Location, module: Exp, inner: Exp) -> syntax.QualParens:
     if not isinstance(module, Var):
-        raise CompileError(
+        raise error(
             module.location,
             "only a module can be opened for an expression, and this is not one",
+            "syntax-error",
             "write m.(e) with the name of a module; a field is selected with e.x",
-            anchor="syntax-error",
         )
     return syntax.QualParens(at, module.name, inner)
 
@@ -74,11 +74,11 @@ def apply(at: Location, function: Exp, arguments: list[Exp]) -> Exp:
         return Constructor(at, function.name, tuple(arguments))
     if isinstance(function, Index) and isinstance(arguments[0], syntax.ArrayExp):
         wrong = function.location.to(arguments[0].location)
-        raise CompileError(
+        raise error(
             wrong,
             "an indexed array is applied to an array as if it were a function",
+            "syntax-error",
             "write several indices as a[i, j], or as a[i][j] without a space",
-            anchor="syntax-error",
         )
     return syntax.Apply(at, function, tuple(arguments))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend import literals, syntax
 from minifut.frontend.build_lists import node, prepended
 from minifut.frontend.syntax import Literal, NamePattern, QualName, TypeExp
@@ -18,11 +18,11 @@ def qualified_more(at: Location, module: QualName, name: str) -> QualName:
 
 def bound_operator(at: Location, operator: syntax.Var) -> str:
     if operator.name.qualifiers:
-        raise CompileError(
+        raise error(
             at,
             f"`{operator.name}` cannot be defined here: it belongs to another module",
+            "syntax-error",
             "define it without the module's name",
-            anchor="syntax-error",
         )
     return operator.name.name
 
@@ -42,10 +42,10 @@ def character(at: Location, text: str) -> Literal:
 def attribute_number(at: Location, text: str) -> syntax.Attribute:
     value, suffix = literals.number(text, at)
     if suffix or not isinstance(value, int):
-        raise CompileError(
+        raise error(
             at,
             "a number in an attribute is a whole number without a suffix",
-            anchor="syntax-error",
+            "syntax-error",
         )
     return syntax.Attribute(at, value)
 

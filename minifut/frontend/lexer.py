@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import field
 
-from minifut.errors import CompileError, Location, Source
+from minifut.errors import CompileError, Location, Source, error
 from minifut.ir.node import mutable
 
 KEYWORDS = frozenset([
@@ -183,24 +183,22 @@ def _no_token(
     character = text[position]
     at = Location(source, line, column, line, column + 1)
     if character == '"':
-        return CompileError(
+        return error(
             at,
             "this string is not closed on its line",
+            "syntax-error",
             'close it with ", and write a newline inside a string as \\n',
-            anchor="syntax-error",
         )
     if character == "#":
-        return CompileError(
+        return error(
             at,
             "a # stands alone",
+            "syntax-error",
             "a constructor is written #name, without a space; an attribute #[name]; "
             "a comment begins with --",
-            anchor="syntax-error",
         )
     name = repr(character) if character.isprintable() else f"U+{ord(character):04X}"
     hint = _ODD_CHARACTERS.get(character)
     if hint is None and character.isalpha():
         hint = "names are made of the letters a-z and A-Z, digits, _ and '"
-    return CompileError(
-        at, f"the character {name} has no meaning here", hint, anchor="syntax-error"
-    )
+    return error(at, f"the character {name} has no meaning here", "syntax-error", hint)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 
 _SUFFIX = re.compile(r"(?:[iu](?:8|16|32|64)|f(?:16|32|64))$")
 _ESCAPE = re.compile(
@@ -40,7 +40,7 @@ def number(text: str, at: Location) -> tuple[int | float, str]:
     if text.isdigit() and len(text) < DIGIT_LIMIT:
         return int(text), ""
     if len(text) >= DIGIT_LIMIT:
-        raise CompileError(at, "this number has too many digits", anchor="syntax-error")
+        raise error(at, "this number has too many digits", "syntax-error")
     digits = text.replace("_", "")
     marker = digits[:2].lower()
     if marker == "0x":
@@ -69,8 +69,8 @@ def _hexadecimal(digits: str, at: Location) -> tuple[int | float, str]:
     try:
         return float.fromhex(f"0x{mantissa}p{exponent}"), separator + bits
     except OverflowError:
-        raise CompileError(
-            at, "this number is too large for any float type", anchor="syntax-error"
+        raise error(
+            at, "this number is too large for any float type", "syntax-error"
         ) from None
 
 
@@ -86,8 +86,8 @@ def character(text: str, at: Location) -> int:
     """The code point of a character literal, quotes included."""
     value = unescape(text[1:-1], at)
     if len(value) != 1:
-        raise CompileError(
-            at, "a character literal holds exactly one character", anchor="syntax-error"
+        raise error(
+            at, "a character literal holds exactly one character", "syntax-error"
         )
     return ord(value)
 
@@ -121,11 +121,11 @@ def _escaped(found: re.Match[str], at: Location) -> str:
             base = {"decimal": 10, "hexadecimal": 16, "octal": 8}[kind]
             code = int(digits, base) if len(digits) < 12 else -1
     if not 0 <= code <= 0x10FFFF or 0xD800 <= code <= 0xDFFF:
-        raise CompileError(
+        raise error(
             at,
             f"{found.group()} is not a known escape",
+            "syntax-error",
             r"write \\ for a backslash; the escapes are \n \t \r \" \' \\ and codes, "
             r"as \65 or \x41",
-            anchor="syntax-error",
         )
     return chr(code)

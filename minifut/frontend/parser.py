@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from minifut.errors import CompileError, Source
+from minifut.errors import Source, error
 from minifut.frontend.build_declarations import DECLARATIONS
 from minifut.frontend.build_expressions import EXPRESSIONS
 from minifut.frontend.build_lists import LISTS, node
@@ -118,11 +118,11 @@ def _run(
             starts.append(first)
             depths.append(depth)
         if depth > NESTING_LIMIT:
-            raise CompileError(
+            raise error(
                 tokens.location(first, first),
                 f"what starts here is nested more than {NESTING_LIMIT} levels deep",
+                "nested-too-deeply",
                 "give parts of it names with `let` or `def`",
-                anchor="nested-too-deeply",
             )
         state = rows[states[-1]][origin]
         states.append(state)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeAlias
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend.syntax import BinaryOp, DimIndex, Exp, RangeExp, Update, Var
 from minifut.ir.node import immutable
 
@@ -103,12 +103,12 @@ def resolve_section(chain: Chain, operator: Var) -> Exp:
     for place in range(1, len(chain), 2):
         behind = levels(_link(chain[place]))[1]
         if behind < level or (behind == level and level in RIGHT_ASSOCIATIVE):
-            raise CompileError(
+            raise error(
                 whole.location,
                 f"`{operator.name}` binds more tightly than an operator before it, so "
                 "this is not its left operand",
+                "syntax-error",
                 "put parentheses around the operand",
-                anchor="syntax-error",
             )
     return whole
 
@@ -149,11 +149,11 @@ def _build(
         case UpdateLink():
             return Update(at, left, link.steps, right)
         case RangeLink(kind=".."):
-            raise CompileError(
+            raise error(
                 link.location,
                 "a range needs an end: `..` alone is not one",
+                "syntax-error",
                 "write a...b (b included), a..<b (b excluded), or a..second...b",
-                anchor="syntax-error",
             )
         case RangeLink(kind=kind):
             if pending and isinstance(pending[-1][1], RangeLink):

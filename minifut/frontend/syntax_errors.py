@@ -7,7 +7,7 @@ looking at the tokens before.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend.lexer import END, KEYWORDS, TokenTable
 from minifut.frontend.tables import RULE, Table
 
@@ -70,9 +70,7 @@ def unexpected_token(
     likely = _in_words(expected)
     if likely:
         message += f"; expected {likely}"
-    return CompileError(
-        at, message, _hint(tokens, place, expected), anchor="syntax-error"
-    )
+    return error(at, message, "syntax-error", _hint(tokens, place, expected))
 
 
 def _found(tokens: TokenTable, place: int) -> str:

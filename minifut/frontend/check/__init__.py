@@ -43,7 +43,7 @@ import posixpath
 import sys
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError, Source
+from minifut.errors import Source, error
 from minifut.frontend.check.environment import Checking, Scope
 from minifut.frontend.check.imports import FileReader, Files
 from minifut.ir.node import mutable
@@ -99,11 +99,11 @@ def check_program(
         checker.is_main = True
         checker.program(program.declarations)
     except RecursionError:
-        raise CompileError(
+        raise error(
             None,
             "The program is nested too deeply.",
-            "split the deepest expression by 'let'",
             "nested-too-deeply",
+            "split the deepest expression by 'let'",
         ) from None
     finally:
         sys.setrecursionlimit(depth)

@@ -7,8 +7,9 @@ evaluation: a `let` before its body, arguments (the last first) before the funct
 
 from __future__ import annotations
 
+from minifut.errors import error
 from minifut.frontend import syntax
-from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.messages import quote, source_text
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import free_sizes
 from minifut.frontend.syntax.traverse import children

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import Checking, Parameters, Scope, TypeBinding
 from minifut.frontend.check.inference.state import Inference
@@ -10,7 +11,7 @@ from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
     infer_type,
 )
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
 from minifut.frontend.check.sizing.functions import bind_type_parameters as bind_sizes
 from minifut.frontend.check.sizing.state import Sizing

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import CompileError, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.causality import check_causality
 from minifut.frontend.check.environment import (
@@ -20,7 +20,7 @@ from minifut.frontend.check.inference.bindings import (
 from minifut.frontend.check.inference.expressions import infer
 from minifut.frontend.check.inference.patterns import refuse_repeated
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.messages import error, show
+from minifut.frontend.check.messages import show
 from minifut.frontend.check.restrictions import (
     check_instantiation,
     check_recursion,

@@ -21,10 +21,10 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from minifut.errors import Portable, Source
+from minifut.errors import Portable, Source, error
 from minifut.files import read_text
 from minifut.frontend.check.environment import Checking, Scope, Structure
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.ir.node import mutable
 from minifut.suggestions import nearest
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend.check.environment import (
     CheckedModule,
     Checking,
@@ -24,7 +24,7 @@ from minifut.frontend.check.environment import (
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK
-from minifut.frontend.check.messages import Mismatch, Shown, error, quote, show
+from minifut.frontend.check.messages import Mismatch, Shown, quote, show
 from minifut.frontend.check.restrictions import check_instantiation
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.unify import unify

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TypeVar
 
-from minifut.errors import CompileError, Location, Portable
+from minifut.errors import Location, Portable, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.witnesses import dimensions
 from minifut.frontend.sizes import free_in_size
@@ -121,13 +121,3 @@ def refuse_again(
     if before is not location:
         text = f"{what} {before.line}:{before.column}."
         raise error(location, text, "duplicate-definition")
-
-
-def error(
-    location: Location | None,
-    message: str,
-    anchor: str | None = None,
-    hint: str | None = None,
-) -> CompileError:
-    """A `CompileError` with its entry in the index of errors."""
-    return CompileError(location, message, hint, anchor)

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.errors import error
 from minifut.frontend import types
-from minifut.frontend.check.messages import error, quote, show, source_text
+from minifut.frontend.check.messages import quote, show, source_text
 from minifut.frontend.check.solver import HasConstructors, HasFields, OneOf
 
 if TYPE_CHECKING:

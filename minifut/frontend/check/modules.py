@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check.declared_types import type_declaration
 from minifut.frontend.check.definitions import check_definition
@@ -23,7 +23,6 @@ from minifut.frontend.check.matching import (
     ModuleBindings,
     match_module,
 )
-from minifut.frontend.check.messages import error
 from minifut.frontend.check.recovery import Faults
 from minifut.frontend.check.signatures import (
     copy_signature,

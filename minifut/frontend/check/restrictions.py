@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import Checking
 from minifut.frontend.check.exhaustive import unmatched
-from minifut.frontend.check.messages import error, quote, show, source_text
+from minifut.frontend.check.messages import quote, show, source_text
 from minifut.frontend.syntax.traverse import binders, children
 from minifut.frontend.types import Array, Arrow, Named, Record, Scalar, Sum, Type, parts
 from minifut.names import Name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.declared_types import (
@@ -24,7 +24,7 @@ from minifut.frontend.check.environment import (
 )
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import RANK, bind_type_parameters
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.type_substitution import (
     Replacement,
     Replacements,

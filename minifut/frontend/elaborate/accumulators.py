@@ -10,7 +10,7 @@ accumulator of two arrays.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import make_lambda
@@ -39,11 +39,11 @@ def check_accumulators(program: Program) -> None:
         check_linear(program, names)
     except NotLinear as misuse:
         at = misuse.statement
-        raise CompileError(
+        raise error(
             None if at is None else at.location,
             "an accumulator is used more than once, or never",
+            "accumulator-use",
             "go on with the accumulator that the last `acc_write` gave",
-            anchor="accumulator-use",
         ) from None
 
 
@@ -85,12 +85,12 @@ def _stream(
     arguments = [Leaf(inside.name, root.type), element]
     made = make_lambda(call, function, [inside, *parameters], arguments, [])
     if made.function.results != (root.type,):
-        raise CompileError(
+        raise error(
             call.location,
             f"the function given to {call.name} gives back another accumulator than"
             " the one it was given",
+            "accumulator-use",
             "return the accumulator that the last `acc_write` gave",
-            anchor="accumulator-use",
         )
     work.has_accumulators = True
     work.build.location = work.place_of(call.location)

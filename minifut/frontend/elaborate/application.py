@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend import types
 from minifut.frontend.elaborate import patterns
 from minifut.frontend.elaborate.environment import Environment, SizeParameter, Thunk
@@ -33,9 +33,7 @@ def apply(
     waiting = tuple(arguments)
     while waiting:
         if not isinstance(function, (Closure, Primitive)):
-            raise CompileError(
-                location, "only functions can be applied", anchor="not-supported"
-            )
+            raise error(location, "only functions can be applied", "not-supported")
         arity = (
             len(function.parameters)
             if isinstance(function, Closure)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import numeric, patterns, values
 from minifut.frontend.elaborate.environment import Environment
@@ -63,9 +63,7 @@ def match(exp: syntax.Match, env: Environment, work: Work) -> Value:
         if not wanted:
             break
     if not cases:
-        raise CompileError(
-            exp.location, "no case fits this value", anchor="unmatched-cases"
-        )
+        raise error(exp.location, "no case fits this value", "unmatched-cases")
 
     def body(case: syntax.Case) -> Callable[[], Value]:
         def run() -> Value:
@@ -148,11 +146,11 @@ def choose(
             made.append((build, run()))
     work.location = exp.location
     if any(values.has_function(value) for _, value in made):
-        raise CompileError(
+        raise error(
             exp.location,
             "a function that depends on a condition is not supported",
+            "not-supported",
             "put the condition inside of the function",
-            anchor="not-supported",
         )
     per_branch = [values.array_sizes(value) for _, value in made]
     sizes, unknown = _agree(work, per_branch, mark, expected)

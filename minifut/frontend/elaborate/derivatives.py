@@ -9,7 +9,7 @@ A tangent or adjoint has the structure and the sizes of the value that it belong
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend.elaborate import soacs, values
 from minifut.frontend.elaborate.branches import coerce
 from minifut.frontend.elaborate.lambdas import Made, make_lambda
@@ -83,12 +83,12 @@ def _function(
 ) -> Made:
     """The function on fresh parameters that look like the argument."""
     if values.has_function(argument):
-        raise CompileError(
+        raise error(
             call.location,
             f"{call.name} of a function whose argument holds functions is not "
             "supported",
+            "not-supported",
             "let the function capture them instead",
-            anchor="not-supported",
         )
     parameters: list[Param] = []
     inside = _renamed(call, argument, parameters)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import attributes, checks, entry_types, patterns, values
 from minifut.frontend.elaborate.branches import coerce
@@ -80,12 +80,12 @@ def entry_point(
         body = build.finish(*atoms)
     for leaf in (*parameters, *results):
         if len(shape_of(leaf.type)) > HIGHEST_RANK:
-            raise CompileError(
+            raise error(
                 declaration.location,
                 f"The entry point {declaration.name} takes or gives an array of more "
                 f"than {HIGHEST_RANK} dimensions, which NumPy does not have.",
+                "not-supported",
                 "flatten some of the dimensions",
-                anchor="not-supported",
             )
     function = Function(function_name, tuple(parameters), results, body)
     entry = Entry(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.values import Leaf, Value, constant
 from minifut.ir import core
@@ -23,9 +23,7 @@ def equal(work: Work, left: Value, right: Value, location: Location) -> Leaf:
     """Whether two values are equal."""
     pairs = list(zip(values.leaves(left), values.leaves(right), strict=True))
     if values.has_function(left):
-        raise CompileError(
-            location, "functions cannot be compared", anchor="no-equality"
-        )
+        raise error(location, "functions cannot be compared", "no-equality")
     sizes = _sizes_equal(work, left, right)
     result = constant(True, BOOL)
     for one, other in pairs:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import (
     arrays,
@@ -137,10 +137,8 @@ def _literal(exp: syntax.Literal, env: Environment, work: Work) -> Value:
     assert exp.type is not None
     static = resolve_type(exp.type, env, work)
     if not isinstance(static, StaticScalar):
-        raise CompileError(
-            exp.location,
-            "the type of this literal is not known",
-            anchor="not-supported",
+        raise error(
+            exp.location, "the type of this literal is not known", "not-supported"
         )
     found = patterns.literal_constant(exp, static.type)
     return constant(found.value, static.type)

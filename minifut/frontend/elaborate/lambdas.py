@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.application import apply
 from minifut.frontend.elaborate.branches import coerce, within
@@ -59,10 +59,10 @@ def make_lambda(
         result = apply(work, function, arguments, call.location)
     work.location = call.location
     if values.has_function(result):
-        raise CompileError(
+        raise error(
             call.location,
             f"{call.name} of a function that returns functions is not supported",
-            anchor="not-supported",
+            "not-supported",
         )
     own = values.array_sizes(result)
     wanted = sizes
@@ -98,12 +98,12 @@ def _outer_sizes(
                 f if f is not None else k for f, k in zip(found, known, strict=True)
             ]
     if None in found:
-        raise CompileError(
+        raise error(
             call.location,
             f"the size of the results of the function given to {call.name} differs"
             " between elements",
+            "irregular-array",
             "all elements of an array must have the same size",
-            anchor="irregular-array",
         )
     return [size for size in found if size is not None]
 

@@ -10,7 +10,7 @@ sizes stay what they are at the start.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import patterns, values
 from minifut.frontend.elaborate.branches import coerce
@@ -33,10 +33,10 @@ def loop(exp: syntax.Loop, env: Environment, work: Work) -> Value:
     else:
         initial = _pattern_value(exp.pattern, env)
     if values.has_function(initial):
-        raise CompileError(
+        raise error(
             exp.location,
             "a function as a loop parameter is not supported",
-            anchor="not-supported",
+            "not-supported",
         )
     work.location = exp.location
     return _Loop(exp, env, work, initial).run()
@@ -60,10 +60,10 @@ def _pattern_value(pattern: syntax.Pattern, env: Environment) -> Value:
         case syntax.RecordPattern(fields=fields):
             return values.RecordValue({n: _pattern_value(p, env) for n, p in fields})
         case _:
-            raise CompileError(
+            raise error(
                 pattern.location,
                 "this loop needs an initial value",
-                anchor="loop-without-initial-value",
+                "loop-without-initial-value",
             )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.elaborate.environment import (
     Deferred,
@@ -196,8 +196,8 @@ class Modules:
                 given = self._module(argument, env)
                 return self.apply(exp, functor, given, env)
             case _:
-                raise CompileError(
-                    exp.location, "this module is not supported", anchor="not-supported"
+                raise error(
+                    exp.location, "this module is not supported", "not-supported"
                 )
 
     def apply(
@@ -205,10 +205,8 @@ class Modules:
     ) -> Term:
         """A functor's body with its parameter bound to the argument."""
         if not isinstance(functor, ElaboratedFunctor):
-            raise CompileError(
-                exp.location,
-                "only parametric modules can be applied",
-                anchor="not-supported",
+            raise error(
+                exp.location, "only parametric modules can be applied", "not-supported"
             )
         inner = functor.env.child()
         parameter = functor.parameter
@@ -234,10 +232,8 @@ class Modules:
         """A module that must not be parametric."""
         found = self.module(exp, env)
         if not isinstance(found, Module):
-            raise CompileError(
-                exp.location,
-                "a parametric module cannot be opened",
-                anchor="not-supported",
+            raise error(
+                exp.location, "a parametric module cannot be opened", "not-supported"
             )
         return found
 
@@ -246,9 +242,7 @@ class Modules:
         if path not in self.imported:
             program = self.files(path)
             if program is None:
-                raise CompileError(
-                    where.location, f"cannot find the file {path}", anchor="import"
-                )
+                raise error(where.location, f"cannot find the file {path}", "import")
             before, self.entries = self.entries, []
             _, exports = self.declarations(program.declarations, self.outermost.child())
             self.entries = before

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.elaborate import sums, values
 from minifut.frontend.elaborate.environment import Environment
@@ -61,10 +61,8 @@ def bind_names(
         case syntax.WildcardPattern() | syntax.LiteralPattern():
             pass
         case _:
-            raise CompileError(
-                pattern.location,
-                "this pattern is not supported",
-                anchor="not-supported",
+            raise error(
+                pattern.location, "this pattern is not supported", "not-supported"
             )
 
 
@@ -107,10 +105,10 @@ def literal_constant(literal: syntax.Literal, type_: ScalarType) -> Constant:
         return Constant(literal.value, type_)
     number = int(literal.value)
     if not _fits(number, type_):
-        raise CompileError(
+        raise error(
             literal.location,
             f"{number} is out of range for {types.Scalar(type_.name).name}",
-            anchor="literal-out-of-bounds",
+            "literal-out-of-bounds",
         )
     return Constant(type_.nearest(number), type_)
 

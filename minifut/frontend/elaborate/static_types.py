@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import types
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.environment import Environment, Thunk, TypeFunction
@@ -238,11 +238,11 @@ def build(
             count = 1 + len(slot_types(static)[0])
             return values.SumValue(static, tuple(next(own) for _ in range(count)))
         case StaticFunction():
-            raise CompileError(
+            raise error(
                 work.location,
                 "a function in this place is not supported",
+                "not-supported",
                 "functions cannot be stored in arrays, sums, loops or results",
-                anchor="not-supported",
             )
 
 

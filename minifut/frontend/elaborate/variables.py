@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.elaborate import values
 from minifut.frontend.elaborate.application import call_closure
@@ -44,8 +44,8 @@ def lookup(name: syntax.QualName, env: Environment) -> Term:
         else:
             found = None
     if found is None:
-        raise CompileError(
-            name.location, f"{name} is not known to elaboration", anchor="not-supported"
+        raise error(
+            name.location, f"{name} is not known to elaboration", "not-supported"
         )
     return found
 
@@ -55,10 +55,8 @@ def variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
     if isinstance(found, SizeParameter):
         size = resolve_size(SizeVar(found.name), found.env, work, emit=True)
         if size is None:
-            raise CompileError(
-                exp.location,
-                f"the size {exp.name} is not known here",
-                anchor="not-supported",
+            raise error(
+                exp.location, f"the size {exp.name} is not known here", "not-supported"
             )
         return work.size_leaf(size)
     if isinstance(found, Deferred):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend.elaborate.values import Leaf, Value, scalar, size_of
 from minifut.ir import core
 from minifut.ir.builder import Builder
@@ -211,9 +211,7 @@ class Work:
 
     def unsupported(self, what: str, hint: str | None = None) -> CompileError:
         """What the compiler cannot do, located."""
-        return CompileError(
-            self.location, f"{what} not supported", hint, anchor="not-supported"
-        )
+        return error(self.location, f"{what} not supported", "not-supported", hint)
 
     def is_truth(self, value: Value) -> bool | None:
         """A boolean known now."""

@@ -12,7 +12,7 @@ state), `patterns`, `expressions`, `functions` (bodies and calls), `loops`.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.functions import check_body
 from minifut.frontend.check.consumption.patterns import parameter_type
@@ -25,11 +25,11 @@ def _refuse_unique(declared: syntax.TypeExp) -> None:
     if declared.type is None or isinstance(declared.type, types.Sum):
         return
     if types.has_unique(declared.type):
-        raise CompileError(
+        raise error(
             declared.location,
             "A top-level constant cannot have a unique type.",
-            hint='drop the "*"',
-            anchor="unique-constant",
+            "unique-constant",
+            'drop the "*"',
         )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
@@ -134,20 +134,20 @@ def check_diets(
     if not isinstance(expected, Arrow) or not isinstance(got, AliasClosure):
         return
     if types.has_unique(got.type.argument) and not types.has_unique(expected.argument):
-        raise CompileError(
+        raise error(
             location,
             f"The function {types.show(got.type)} does not have expected type "
             f"{types.show(expected)}: it is consuming its argument.",
-            hint="pass a function that copies its argument before consuming it",
-            anchor="consuming-function",
+            "consuming-function",
+            "pass a function that copies its argument before consuming it",
         )
     if types.has_unique(expected.result) and not types.has_unique(got.type.result):
-        raise CompileError(
+        raise error(
             location,
             f"The function {types.show(got.type)} does not have expected type "
             f"{types.show(expected)}: its result is not unique.",
-            hint='return a "copy"',
-            anchor="consuming-function",
+            "consuming-function",
+            'return a "copy"',
         )
 
 
@@ -198,11 +198,11 @@ def let(state: State, exp: syntax.Let) -> AliasTree:
     with state.contained() as consumed:
         tree = check_expression(state, exp.value)
     if consumed and isinstance(exp.value.type, Arrow):
-        raise CompileError(
+        raise error(
             exp.value.location,
             f"Let-bound expression of higher-order type {types.show(exp.value.type)} "
             "contains consumption, which is not allowed.",
-            anchor="contains-consumption",
+            "contains-consumption",
         )
     state.consumed.update(consumed)
     bound = bind_pattern(state, exp.pattern, tree)
@@ -361,12 +361,12 @@ def updated(
     if not any(not isinstance(step, str) for step in exp.steps):
         return replaced(source, [s for s in exp.steps if isinstance(s, str)], value)
     if not all_aliases(source).isdisjoint(all_aliases(value)):
-        raise CompileError(
+        raise error(
             exp.value.location,
             f"Source array for in-place update\n  {shown}\nmight alias update value\n"
             f"  {exp.value.location.text()}",
-            hint='use "copy" to remove aliases from the value',
-            anchor="in-place-alias",
+            "in-place-alias",
+            'use "copy" to remove aliases from the value',
         )
     state.consume(exp.location, all_aliases(source))
     return without_aliases(source)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.errors import CompileError
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
@@ -134,12 +134,12 @@ def check_returned(
     for unique, aliases in _returned(declared, tree):
         clash = seen if unique else seen_unique
         if not clash.isdisjoint(aliases):
-            raise CompileError(
+            raise error(
                 location,
                 "A unique-typed component of the return value is aliased to some "
                 "other component.",
-                hint='return a "copy" of one of them',
-                anchor="unique-return-aliased",
+                "unique-return-aliased",
+                'return a "copy" of one of them',
             )
         seen |= aliases
         if not unique:
@@ -147,12 +147,12 @@ def check_returned(
         seen_unique |= aliases
         for alias in aliases:
             if alias.name in observed:
-                raise CompileError(
+                raise error(
                     location,
                     f'Unique-typed return value is aliased to "{alias.name.base}", '
                     "which is not consumable.",
-                    hint=f'return a "copy", or mark "{alias.name.base}" with "*"',
-                    anchor="return-aliased",
+                    "return-aliased",
+                    f'return a "copy", or mark "{alias.name.base}" with "*"',
                 )
 
 
@@ -170,11 +170,11 @@ def check_no_global(
     """A function's result may not alias a global array."""
     for alias in array_aliases(tree):
         if alias.bound and alias.name not in state.table and alias.name not in bound:
-            raise CompileError(
+            raise error(
                 location,
                 f'Function result aliases the free variable "{alias.name.base}". '
                 'Use "copy" to break the aliasing.',
-                anchor="alias-free-variable",
+                "alias-free-variable",
             )
 
 
@@ -257,11 +257,11 @@ def check_argument(
         tree = check_expression(state, argument)
     state.consumed.update(inside)
     if inside and isinstance(argument.type, Arrow):
-        raise CompileError(
+        raise error(
             argument.location,
             f"Argument of functional type {types.show(argument.type)} contains "
             "consumption, which is not allowed.",
-            anchor="consuming-argument",
+            "consuming-argument",
         )
     if parameter is not None:
         check_diets(argument.location, parameter, tree)
@@ -273,13 +273,13 @@ def check_argument(
     for other, other_tree in earlier:
         shared = own & {alias.name for alias in all_aliases(other_tree) if alias.bound}
         for name in sorted(shared, key=lambda n: (n.base, n.tag)):
-            raise CompileError(
+            raise error(
                 argument.location,
                 f'Argument is consumed, but aliases "{name.base}", which is '
                 f"also aliased by other argument {other.location.text()} at "
                 f"{other.location.line}:{other.location.column}.",
-                hint='pass a "copy" of one of them',
-                anchor="consumed-argument-aliased",
+                "consumed-argument-aliased",
+                'pass a "copy" of one of them',
             )
     return True, tree
 
@@ -297,10 +297,10 @@ def _check_not_self_aliased(argument: syntax.Exp, tree: AliasTree) -> None:
     seen: AliasSet = NONE
     for aliases in components(tree):
         if not seen.isdisjoint(aliases):
-            raise CompileError(
+            raise error(
                 argument.location,
                 "Argument passed for consuming parameter is self-aliased.",
-                hint='"copy" one of its components',
-                anchor="self-aliasing-arg",
+                "self-aliasing-arg",
+                '"copy" one of its components',
             )
         seen |= aliases

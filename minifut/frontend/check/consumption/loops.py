@@ -8,7 +8,7 @@ body only reads the parameter and the initial value may not be consumed.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.consumption.aliases import (
     NONE,
@@ -147,28 +147,28 @@ def _check_returned(
         if name in consumed:
             outside = [a for a in aliases if a.bound and a.name not in own]
             if outside:
-                raise CompileError(
+                raise error(
                     location,
                     f'Return value for consuming loop parameter "{leaf.name}" aliases '
                     f'"{outside[0].name.base}".',
-                    hint='return a "copy" of it',
-                    anchor="consuming-loop-param-aliases",
+                    "consuming-loop-param-aliases",
+                    'return a "copy" of it',
                 )
         if not aliases.isdisjoint(of_consumed):
-            raise CompileError(
+            raise error(
                 location,
                 f'Return value for loop parameter "{leaf.name}" aliases other '
                 "consumed loop parameter.",
-                hint='return a "copy" of it',
-                anchor="loop-parameter-aliases-other",
+                "loop-parameter-aliases-other",
+                'return a "copy" of it',
             )
         if name in consumed and not aliases.isdisjoint(of_others):
-            raise CompileError(
+            raise error(
                 location,
                 f'Return value for consuming loop parameter "{leaf.name}" aliases '
                 "previously returned value.",
-                hint='return a "copy" of it',
-                anchor="aliases-previously-returned",
+                "aliases-previously-returned",
+                'return a "copy" of it',
             )
         if name in consumed:
             of_consumed |= aliases
@@ -188,11 +188,11 @@ def _consume_initial(
         if leaf.name_resolved in consumed:
             aliases = all_aliases(tree)
             if not aliases.isdisjoint(taken):
-                raise CompileError(
+                raise error(
                     place,
                     "Argument passed for consuming parameter is self-aliased.",
-                    hint='"copy" one of the initial values',
-                    anchor="self-aliasing-arg",
+                    "self-aliasing-arg",
+                    '"copy" one of the initial values',
                 )
             taken |= aliases
     if taken:
@@ -215,12 +215,12 @@ def _check_free_uses(
                 continue
             for alias in all_aliases(entry.tree):
                 if alias.bound and alias.name in consumed:
-                    raise CompileError(
+                    raise error(
                         exp.location,
                         f"Loop body uses {state.describe(name)} (or an alias), but "
                         "this is consumed by the initial loop argument.",
-                        hint='start the loop from a "copy"',
-                        anchor="loop-body-uses-consumed",
+                        "loop-body-uses-consumed",
+                        'start the loop from a "copy"',
                     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import field
 
-from minifut.errors import CompileError, Location
+from minifut.errors import Location, error
 from minifut.frontend.check.consumption.aliases import (
     Alias,
     AliasSet,
@@ -96,23 +96,23 @@ class State:
         for alias in aliases:
             where = self.consumed.get(alias.name)
             if where is not None:
-                raise CompileError(
+                raise error(
                     location,
                     f"Using {self.describe(alias.name)}, but this was consumed at "
                     f"{where.line}:{where.column}. (Possibly through aliases.)",
-                    hint='use "copy" on the value before it is consumed',
-                    anchor="use-after-consume",
+                    "use-after-consume",
+                    'use "copy" on the value before it is consumed',
                 )
 
     def consume(self, location: Location, aliases: AliasSet) -> None:
         """The value is consumed here, with everything that it may share memory with."""
         for alias in sorted(aliases, key=lambda a: (a.name.base, a.name.tag)):
             if alias.bound and not self.is_consumable(alias.name):
-                raise CompileError(
+                raise error(
                     location,
                     f"Consuming {self.describe(alias.name)}, which is not consumable.",
-                    hint='mark the parameter with "*", or consume a "copy" of it',
-                    anchor="not-consumable",
+                    "not-consumable",
+                    'mark the parameter with "*", or consume a "copy" of it',
                 )
         self.observe(location, aliases)
         for alias in aliases:

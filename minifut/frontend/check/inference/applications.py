@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.expressions import RULES, infer
 from minifut.frontend.check.inference.state import FLOATS, Inference
-from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.messages import Mismatch, quote, source_text
 from minifut.frontend.check.mismatches import (
     EXPECTED,
     both,

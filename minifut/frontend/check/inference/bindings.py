@@ -6,7 +6,7 @@ A chain of `let`s is walked in a loop, as its length is that of the program.
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check.inference.expressions import (
     RULES,
@@ -28,13 +28,7 @@ from minifut.frontend.check.inference.type_expressions import (
     bind_type_parameters,
     infer_type,
 )
-from minifut.frontend.check.messages import (
-    Mismatch,
-    error,
-    quote,
-    refuse_again,
-    source_text,
-)
+from minifut.frontend.check.messages import Mismatch, quote, refuse_again, source_text
 from minifut.frontend.check.mismatches import FUNCTION_BODY, LOOP_BODY, type_mismatch
 from minifut.frontend.types import I64, Arrow, Scheme, Type
 from minifut.names import Name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Structure, plain
@@ -21,7 +21,7 @@ from minifut.frontend.check.inference.state import (
     parametric,
 )
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import Mismatch, error, quote, refuse_again
+from minifut.frontend.check.messages import Mismatch, quote, refuse_again
 from minifut.frontend.check.mismatches import (
     BRANCHES,
     EXPECTED,

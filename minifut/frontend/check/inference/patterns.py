@@ -6,12 +6,12 @@ code that binds it unifies the result with the type of the value.
 
 from __future__ import annotations
 
-from minifut.errors import CompileError, Location
+from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.inference.type_expressions import infer_type
-from minifut.frontend.check.messages import error, quote, refuse_again, source_text
+from minifut.frontend.check.messages import quote, refuse_again, source_text
 from minifut.frontend.syntax.traverse import binders
 from minifut.frontend.types import Record, Scheme, Sum, Type, record, tuple_type
 from minifut.names import Name

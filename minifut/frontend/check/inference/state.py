@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from minifut.errors import error
 from minifut.frontend.check import hints
 from minifut.frontend.check.environment import Functor, Structure
-from minifut.frontend.check.messages import Mismatch, error, quote, show
+from minifut.frontend.check.messages import Mismatch, quote, show
 from minifut.frontend.check.mismatches import type_mismatch
 from minifut.frontend.check.solver import (
     Free,

@@ -11,11 +11,11 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax
 from minifut.frontend.check import hints
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.messages import error, quote, refuse_again, source_text
+from minifut.frontend.check.messages import quote, refuse_again, source_text
 from minifut.frontend.check.size_terms import has_binding, size_term
 from minifut.frontend.check.witnesses import witnessed
 from minifut.frontend.types import (

@@ -6,11 +6,11 @@ argument is called in the result is replaced by the argument, if it can be a siz
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.applications import callee_name
-from minifut.frontend.check.messages import Mismatch, error, quote, source_text
+from minifut.frontend.check.messages import Mismatch, quote, source_text
 from minifut.frontend.check.mismatches import size_mismatch, wrong_argument
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (

@@ -6,9 +6,9 @@ types they are in. In `Var.instance` an existential size is `SizeAny`.
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.sizing.applications import bind_pending, is_pending
 from minifut.frontend.check.sizing.generalise import settle
 from minifut.frontend.check.sizing.state import Sizing

@@ -9,11 +9,11 @@ mention a name going out of scope become unknown.
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.patterns import parameter_name
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.mismatches import FUNCTION_BODY
 from minifut.frontend.check.size_terms import has_binding
 from minifut.frontend.check.sizing.expressions import (

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from minifut.errors import Location
+from minifut.errors import Location, error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.inference.patterns import parameter_name
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.sizing.scopes import move_exts_inwards, replace_sizes
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.witnesses import free_sizes, produced_and_taken, witnessed

@@ -12,9 +12,10 @@ of the initial value may stay the same or vary:
 
 from __future__ import annotations
 
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.messages import error, quote
+from minifut.frontend.check.messages import quote
 from minifut.frontend.check.mismatches import LOOP_BODY, LOOP_START
 from minifut.frontend.check.sizing.expressions import RULES, expect, size
 from minifut.frontend.check.sizing.pairwise import match_sizes

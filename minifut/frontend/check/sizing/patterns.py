@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from minifut.errors import error
 from minifut.frontend import syntax, types
 from minifut.frontend.check.environment import plain
-from minifut.frontend.check.messages import error, quote, source_text
+from minifut.frontend.check.messages import quote, source_text
 from minifut.frontend.check.sizing.expressions import expect
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.sizing.type_expressions import size_type
