@@ -12,18 +12,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from minifut import stages
 from minifut.host_modules import HostModule, checksum_of, host_module
 from minifut.loaded_module import load
 from minifut.program import Program
-from minifut.stages import (
-    Options,
-    check,
-    documentation_of,
-    stage,
-    to_core,
-    to_host_module,
-    to_kernels,
-)
 
 if TYPE_CHECKING:
     from minifut.errors import Source
@@ -33,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def compile_program(
-    source: Source, options: Options, derivative: Derivative | None = None
+    source: Source, options: stages.Options, derivative: Derivative | None = None
 ) -> Program:
     """All stages; what was generated for the same source before is used again. With a
     derivative, the program has that as its only entry point."""
@@ -46,7 +38,7 @@ def compile_program(
 
 
 def _compiled(
-    source: Source, options: Options, derivative: Derivative | None
+    source: Source, options: stages.Options, derivative: Derivative | None
 ) -> Program:
     tuned = tuned_values(source.name, options, derivative)
     name = Path(source.name).stem
@@ -69,13 +61,13 @@ def _compiled(
             derivative=derivative,
             compile=compile_program,
         )
-    checked = check(source)
+    checked = stages.check(source)
     program = _core(checked, derivative)
     if options.backend == "interpreter":
         from minifut.interpreted import interpreted_program
 
         known = {**tuned, **options.parameters}
-        about = documentation_of(checked)
+        about = stages.documentation_of(checked)
         return interpreted_program(program, known, None, about, source, compile_program)
     from minifut.sequential.load import sequential_program
 
@@ -83,31 +75,34 @@ def _compiled(
 
 
 def _made(
-    source: Source, options: Options, schedule: str, derivative: Derivative | None
+    source: Source,
+    options: stages.Options,
+    schedule: str,
+    derivative: Derivative | None,
 ) -> HostModule:
     from minifut.opencl.runtime.driver_start import driver_starts
 
-    checked = check(source)
+    checked = stages.check(source)
     with driver_starts(options.device, options.max_memory):
-        program = to_kernels(_core(checked, derivative))
-        text = to_host_module(program, schedule, Path(source.name).stem)
+        program = stages.to_kernels(_core(checked, derivative))
+        text = stages.to_host_module(program, schedule, Path(source.name).stem)
     paths = map(os.path.abspath, checked.imports)
     imports = {path: checksum_of(path) for path in paths}
-    return HostModule(text, documentation_of(checked), imports)
+    return HostModule(text, stages.documentation_of(checked), imports)
 
 
 def _core(checked: CheckedProgram, derivative: Derivative | None) -> CoreProgram:
     if derivative is None:
-        return to_core(checked)
-    made: CoreProgram = stage(
+        return stages.to_core(checked)
+    made: CoreProgram = stages.stage(
         "differentiation",
-        lambda: derivative.program(to_core(checked, [derivative.entry])),
+        lambda: derivative.program(stages.to_core(checked, [derivative.entry])),
     )
     return made
 
 
 def tuned_values(
-    path: str | Path, options: Options, derivative: Derivative | None = None
+    path: str | Path, options: stages.Options, derivative: Derivative | None = None
 ) -> dict[str, int]:
     """What the program's tuning file says for it or for a derivative, if the options
     want it. A program need not have one; but where one was named that is not there, a

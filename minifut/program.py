@@ -22,15 +22,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from minifut import errors
 from minifut.backend import NO_ENTRIES, OpaqueValues, Timed, with_device
-from minifut.errors import (
-    ArgumentError,
-    ForkedError,
-    ProgramError,
-    UsageError,
-    counted,
-    ending_here,
-)
 from minifut.gradients import methods
 from minifut.gradients.jacobian import jacobian
 from minifut.signature import Parameter
@@ -107,10 +100,10 @@ class EntryPoint:
                 named["device"] = device
             arguments, named = self.bound(arguments, named)
             return self.function(*arguments, **named)
-        except (ArgumentError, ProgramError, KeyboardInterrupt) as error:
+        except (errors.ArgumentError, errors.ProgramError, KeyboardInterrupt) as error:
             # where in minifut it was found, or interrupted, does not help its user
             raise error.with_traceback(None) from None
-        except ForkedError:
+        except errors.ForkedError:
             if device is not MISSING:
                 named["device"] = device
             if self.program is None:
@@ -158,18 +151,20 @@ class EntryPoint:
         names = [p.name for p in self.parameters]
         for name in rest:
             if name not in OPTIONS and name not in names:
-                raise ArgumentError(
+                raise errors.ArgumentError(
                     f"{self.name}: {unknown('parameter', name, (*names, *OPTIONS))}"
                 )
         for name in names[: len(given)]:
             if name in rest and name not in OPTIONS:
-                raise ArgumentError(f"{self.name}: argument {name} is given twice")
+                raise errors.ArgumentError(
+                    f"{self.name}: argument {name} is given twice"
+                )
         missing = [name for name in names[len(given) :] if name not in rest]
         if len(given) > len(names) or missing:
             what = f"; without a value: {', '.join(missing)}" if missing else ""
             count = len(given) + len(named)
-            raise ArgumentError(
-                f"{self.name}: {counted(len(names), 'argument')} expected "
+            raise errors.ArgumentError(
+                f"{self.name}: {errors.counted(len(names), 'argument')} expected "
                 f"({self.signature_text()}), {count} given{what}"
             )
         arguments = (*given, *(rest.pop(name) for name in names[len(given) :]))
@@ -287,7 +282,7 @@ class Program:
     def entry(self, name: str) -> EntryPoint:
         """The entry point of a name. Raises `UsageError` that suggests another."""
         if not isinstance(name, str) or name not in self.entries:
-            raise UsageError(unknown("entry point", name, self.entries))
+            raise errors.UsageError(unknown("entry point", name, self.entries))
         return self.entries[name]
 
     @property
@@ -299,7 +294,7 @@ class Program:
 
         return kernels_of(self)
 
-    @ending_here
+    @errors.ending_here
     def versions(self, entry: str | EntryPoint | None = None) -> tuple[Version, ...]:
         """The versions of an entry point (if none is given `main`, or the only one),
         each with its name and the `settings` of `tuning` that force it."""
@@ -319,12 +314,12 @@ class Program:
         from minifut.values.foreign import NoView, elements_view
 
         if self._upload is None:
-            raise UsageError(f"{self.description} has no device memory")
+            raise errors.UsageError(f"{self.description} has no device memory")
         try:
             return self._upload(elements_view(array))
         except NoView as reason:
-            raise UsageError(f"to_device: {reason}") from None
-        except ForkedError:
+            raise errors.UsageError(f"to_device: {reason}") from None
+        except errors.ForkedError:
             return self.in_this_process().to_device(array)
 
     def in_this_process(self) -> Program:
@@ -333,7 +328,7 @@ class Program:
 
         return program_again(*_recipe_of(self))
 
-    @ending_here
+    @errors.ending_here
     def warm_up(
         self, /, entry: str | EntryPoint | None = None, **sizes: Any
     ) -> tuple[str, ...]:
@@ -346,7 +341,7 @@ class Program:
 
         return warm_up(self, sizes, entry)
 
-    @ending_here
+    @errors.ending_here
     def autotune(
         self,
         data: Iterable[tuple[Any, ...] | Mapping[str, Any]],
@@ -365,7 +360,7 @@ class Program:
         found: Tuned = minifut.autotune(self, data, entry, tiles, runs)
         return found
 
-    @ending_here
+    @errors.ending_here
     def profile(
         self, /, *arguments: Any, entry: str | EntryPoint | None = None, **named: Any
     ) -> Profile:

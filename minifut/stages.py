@@ -18,16 +18,8 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from minifut import errors
 from minifut.collector import collecting_rarely
-from minifut.errors import (
-    CompileError,
-    InternalError,
-    Location,
-    MinifutError,
-    Source,
-    UsageError,
-    reason,
-)
 from minifut.files import read_text
 from minifut.immutables import immutable
 from minifut.suggestions import unknown
@@ -66,31 +58,35 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.backend not in BACKENDS:
-            raise UsageError(unknown("backend", self.backend, BACKENDS))
+            raise errors.UsageError(unknown("backend", self.backend, BACKENDS))
         if self.schedule is not None and self.schedule not in SCHEDULES:
-            raise UsageError(unknown("schedule", self.schedule, SCHEDULES))
+            raise errors.UsageError(unknown("schedule", self.schedule, SCHEDULES))
         most = self.max_memory
         if most is not None and (not isinstance(most, int) or most <= 0):
-            raise UsageError(f"max_memory is a positive number of bytes, not {most!r}")
+            raise errors.UsageError(
+                f"max_memory is a positive number of bytes, not {most!r}"
+            )
 
 
-def read_source(path: Path) -> Source:
+def read_source(path: Path) -> errors.Source:
     """A program from its file."""
     try:
         text = read_text(path)
     except OSError as error:
-        raise UsageError(f"{path}: cannot be read: {reason(error)}") from None
+        raise errors.UsageError(
+            f"{path}: cannot be read: {errors.reason(error)}"
+        ) from None
     except UnicodeDecodeError as error:
         before = error.object[: error.start].decode()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
-        source = Source(str(path), error.object.decode(errors="replace"))
-        place = Location(source, line, column, line, column + 1)
+        source = errors.Source(str(path), error.object.decode(errors="replace"))
+        place = errors.Location(source, line, column, line, column + 1)
         hint = "save the file as UTF-8"
-        raise CompileError(place, "the text is not UTF-8", hint) from None
-    return Source(str(path), text)
+        raise errors.CompileError(place, "the text is not UTF-8", hint) from None
+    return errors.Source(str(path), text)
 
 
-def check(source: Source) -> CheckedProgram:
+def check(source: errors.Source) -> CheckedProgram:
     """Parse and check. Raises `CompileError`."""
 
     def run() -> CheckedProgram:
@@ -227,10 +223,10 @@ def stage(name: str, run: Callable[[], T]) -> T:
     try:
         with deep_recursion():
             return run()
-    except (MinifutError, MemoryError):
+    except (errors.MinifutError, MemoryError):
         raise
     except RecursionError:
-        raise UsageError(
+        raise errors.UsageError(
             "the program has loops or branches that are nested too deeply: write some "
             "of them one after the other"
         ) from None
@@ -239,4 +235,4 @@ def stage(name: str, run: Callable[[], T]) -> T:
 
         frames = "".join(traceback.format_tb(error.__traceback__)[-3:]).rstrip()
         message = f"{type(error).__name__}: {error}"
-        raise InternalError(name, message, frames) from error
+        raise errors.InternalError(name, message, frames) from error

@@ -17,17 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from minifut.errors import UsageError
-from minifut.testing.blocks import (
-    FailsWith,
-    RandomValues,
-    RunCase,
-    RunSpec,
-    ValuesFile,
-    ValuesText,
-    check_entries,
-    read_bare_spec,
-    read_spec,
-)
+from minifut.testing import blocks
 
 if TYPE_CHECKING:
     from minifut.program import Program
@@ -82,7 +72,7 @@ class DataSet:
     path: Path
     entry: str
     name: str
-    case: RunCase
+    case: blocks.RunCase
 
     @property
     def program_name(self) -> str:
@@ -103,7 +93,7 @@ class DataSet:
         from minifut.testing.judge import literal_values
 
         output = self.case.output
-        if isinstance(output, ValuesText | ValuesFile):
+        if isinstance(output, blocks.ValuesText | blocks.ValuesFile):
             return literal_values(output, self.path.parent)
         if output == "auto" and oracle is not None:
             return oracle(self)
@@ -124,7 +114,7 @@ def data_sets(path: Path, selection: Selection) -> list[DataSet]:
             if selection.entries and entry not in selection.entries:
                 continue
             for number, case in enumerate(block.cases):
-                if isinstance(case.output, FailsWith) and not selection.failing:
+                if isinstance(case.output, blocks.FailsWith) and not selection.failing:
                     continue
                 if not selection.sets_aside(case.tags):
                     name = case_name(case, number)
@@ -136,29 +126,29 @@ def check_chosen(paths: Iterable[Path], selection: Selection) -> None:
     """Refuse entry points that no block tests."""
     if selection.entries and not selection.data:
         specs = [_spec(path, selection) for path in paths]
-        check_entries(sorted(selection.entries), specs)
+        blocks.check_entries(sorted(selection.entries), specs)
 
 
-def case_name(case: RunCase, number: int) -> str:
+def case_name(case: blocks.RunCase, number: int) -> str:
     """What Futhark's tools call the case of that number (from 0) in its block."""
     match case.input:
-        case ValuesText(text) if not case.is_named:
+        case blocks.ValuesText(text) if not case.is_named:
             text = " ".join(text.split())
             if len(text) > LONGEST_NAME:
                 text = text[:LONGEST_NAME] + "..."
             return f'#{number} ("{text}")'
-        case RandomValues(text) if not case.is_named:
+        case blocks.RandomValues(text) if not case.is_named:
             return " ".join(text.split())
     return case.name
 
 
-def _spec(path: Path, selection: Selection) -> RunSpec:
+def _spec(path: Path, selection: Selection) -> blocks.RunSpec:
     from minifut.stages import read_source
 
     if selection.spec_file is None:
-        return read_spec(str(path), read_source(path).text)
+        return blocks.read_spec(str(path), read_source(path).text)
     text = read_source(selection.spec_file).text
-    return read_bare_spec(str(selection.spec_file), text)
+    return blocks.read_bare_spec(str(selection.spec_file), text)
 
 
 def _of_file(path: Path, entry: str, data: Path) -> DataSet:
@@ -166,5 +156,7 @@ def _of_file(path: Path, entry: str, data: Path) -> DataSet:
         wrong = "is no file" if data.exists() else "there is no such file"
         raise UsageError(f"--data: {data}: {wrong}")
     name = str(data).removesuffix(".gz")
-    case = RunCase(name, (), ValuesFile(str(data.resolve())), "any", 1, True)
+    case = blocks.RunCase(
+        name, (), blocks.ValuesFile(str(data.resolve())), "any", 1, True
+    )
     return DataSet(path, entry, name, case)

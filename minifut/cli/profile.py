@@ -7,24 +7,18 @@ from typing import Any
 
 import click
 
+from minifut.cli import options
 from minifut.cli.errors import warn_of_one_thread
-from minifut.cli.options import (
-    PROGRAM,
-    ValuesCommand,
-    option,
-    target_options,
-    unguarded,
-)
 from minifut.files import require_writable, write_whole
 
 
-@click.command("profile", cls=ValuesCommand)
-@click.argument("file", type=PROGRAM)
+@click.command("profile", cls=options.ValuesCommand)
+@click.argument("file", type=options.PROGRAM)
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
-@option("-e --entry", "What to call.", default="main")
-@option("--data=DATA", "Read the values from here.", type=PROGRAM)
-@option("--json=FILE json_path", "Write the profile there, too.")
-@target_options
+@options.option("-e --entry", "What to call.", default="main")
+@options.option("--data=DATA", "Read the values from here.", type=options.PROGRAM)
+@options.option("--json=FILE json_path", "Write the profile there, too.")
+@options.target_options
 def command(
     file: Path,
     args: tuple[str, ...],
@@ -47,7 +41,7 @@ def command(
 
     require_writable([] if json_path is None else [json_path])
     source = stages.read_source(file)
-    texts = unguarded(args)
+    texts = options.unguarded(args)
     if texts and data is not None:
         raise click.UsageError("give values or --data, not both")
     files = [read_npy_argument(text) for text in texts]

@@ -17,21 +17,13 @@ from minifut.distributed.chunked import ChunkedSizes
 from minifut.distributed.folds import Combination, lifted
 from minifut.distributed.phases import HostLoop, Phase, Prefix
 from minifut.distributed.plan import FromTheLeft, Once, OnChunks, PlanStep, Repeat, Tree
-from minifut.ir import core
+from minifut.ir import core, traverse
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Constant, Function, Param, Stm
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.node import divided, replace
 from minifut.ir.scalars import convert
 from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.traverse import (
-    bound_names,
-    free_names,
-    map_children,
-    rename,
-    size_names,
-    substitute,
-)
 from minifut.ir.types import I64, Type, element_of, shape_of
 from minifut.names import Name, NameSource
 
@@ -159,23 +151,24 @@ class Functions:
     ) -> list[Name]:
         """A function of this body; the names of its parameters, `last` at the end."""
         types = [scope[result] for result in results]
-        bound = set(bound_names(body))
+        bound = set(traverse.bound_names(body))
         arguments = self._arguments(body, types, bound, scope, last)
         parameters = tuple(Param(argument, scope[argument]) for argument in arguments)
-        unknown = list(dict.fromkeys(
-            size for type_ in types for size in size_names(type_) if size in bound
-        ))  # fmt: skip
+        sizes = (size for type_ in types for size in traverse.size_names(type_))
+        unknown = list(dict.fromkeys(size for size in sizes if size in bound))
         fresh = {size: self.names.like(size) for size in unknown}
         outside = (
             *(Param(fresh[size], I64) for size in unknown),
             *(
-                Param(self.names.like(result), substitute(type_, fresh))
+                Param(self.names.like(result), traverse.substitute(type_, fresh))
                 for result, type_ in zip(results, types, strict=True)
             ),
         )
         whole = replace(body, result=(*unknown, *body.result))
         label = self.names.fresh(name)
-        function = rename(Function(label, parameters, outside, whole), self.names)
+        function = traverse.rename(
+            Function(label, parameters, outside, whole), self.names
+        )
         entry = Entry(
             name,
             label,
@@ -194,11 +187,11 @@ class Functions:
         scope: dict[Name, Type],
         last: Sequence[Name],
     ) -> list[Name]:
-        needed = set(free_names(body))
-        needed.update(*map(size_names, types))
+        needed = set(traverse.free_names(body))
+        needed.update(*map(traverse.size_names, types))
         waiting = [*needed, *last]
         while waiting:
-            sizes = size_names(scope[waiting.pop()]) - needed
+            sizes = traverse.size_names(scope[waiting.pop()]) - needed
             needed |= sizes
             waiting += sizes
         needed -= bound | set(last) | self.constants
@@ -209,7 +202,7 @@ class Functions:
         """The statements with positions counted from the start of the whole."""
         made: list[Stm] = []
         for statement in statements:
-            exp = map_children(statement.exp, self._shift_inside)
+            exp = traverse.map_children(statement.exp, self._shift_inside)
             if isinstance(exp, core.Iota) and self.chunked.factors(exp.length):
                 build = Builder(self.names, self.chunked.scope, statement.location)
                 build.append(replace(statement, exp=self._shift(build, exp)))
@@ -221,7 +214,7 @@ class Functions:
     def _shift_inside(self, node: object) -> object:
         if isinstance(node, Body):
             return replace(node, statements=self._shifted(node.statements))
-        return map_children(node, self._shift_inside)
+        return traverse.map_children(node, self._shift_inside)
 
     def _shift(self, build: Builder, exp: core.Iota) -> core.Iota:
         factors = self.chunked.factors(exp.length)
@@ -264,11 +257,11 @@ def _needs(group: object, chunked: ChunkedSizes) -> set[Name]:
     match group:
         case _Statements(statements, on_chunk):
             body = Body(tuple(statements), ())
-            return free_names(chunked.on_chunk(body) if on_chunk else body)
+            return traverse.free_names(chunked.on_chunk(body) if on_chunk else body)
         case tuple() as combinations:
             needed: set[Name] = set()
             for made in combinations:
-                needed.update(made.names, free_names(made.operator))
+                needed.update(made.names, traverse.free_names(made.operator))
                 needed.update(*(size.names() for size in made.widths))
             return needed
         case Prefix(combination, start, _):

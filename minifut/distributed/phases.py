@@ -20,16 +20,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from minifut.distributed import filters
+from minifut.distributed import filters, folds
 from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
-from minifut.distributed.folds import (
-    ChunkFold,
-    Combination,
-    as_fold,
-    combinations_of,
-    lifted,
-    split_maps,
-)
 from minifut.distributed.locality import check_elementwise, check_local, is_local
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, Copy, If, Lambda, Loop, Param, Stm
@@ -46,7 +38,7 @@ class Prefix:
     """What precedes each chunk: `offsets` begin as `start` and take up the totals
     of the chunks before, combined from left to right."""
 
-    combination: Combination
+    combination: folds.Combination
     start: tuple[Name, ...]
     offsets: tuple[Name, ...]
 
@@ -69,7 +61,7 @@ class Phase:
 
     once: list[Stm] = field(default_factory=list)
     chunks: list[Stm] = field(default_factory=list)
-    combinations: list[Combination] = field(default_factory=list)
+    combinations: list[folds.Combination] = field(default_factory=list)
     prefixes: list[Prefix] = field(default_factory=list)
     loops: list[HostLoop] = field(default_factory=list)
 
@@ -88,7 +80,7 @@ class Scheduler:
 
     def body(self, body: Body) -> tuple[Name, ...]:
         """All statements; the names of the results."""
-        statements = split_maps(body.statements, self.chunked, self.names)
+        statements = folds.split_maps(body.statements, self.chunked, self.names)
         found = filters.find_filters(statements, self.chunked)
         last = {id(f.cuts[-1]): f for f in found}
         inside = self._only_in_filters(found, statements, body)
@@ -171,14 +163,14 @@ class Scheduler:
             self.on_chunks((statement,), number)
         elif isinstance(exp, Screma) and exp.scans and chunked.factors(exp.width):
             self._scan(statement, exp, number)
-        elif (fold := as_fold(statement, chunked, self.names)) is not None:
+        elif (fold := folds.as_fold(statement, chunked, self.names)) is not None:
             self._fold(fold, number)
         elif isinstance(exp, Loop):
             self._loop(statement, exp, number)
         else:
             check_local(statement, chunked)
 
-    def _fold(self, fold: ChunkFold, number: int) -> None:
+    def _fold(self, fold: folds.ChunkFold, number: int) -> None:
         self.on_chunks(fold.on_chunk, number)
         self.phase(number).combinations.extend(fold.combinations)
         for combination in fold.combinations:
@@ -212,7 +204,11 @@ class Scheduler:
                 ],
             )
             prefixes.append(
-                Prefix(Combination(totals, scan.operator), tuple(begin), tuple(offsets))
+                Prefix(
+                    folds.Combination(totals, scan.operator),
+                    tuple(begin),
+                    tuple(offsets),
+                )
             )
             results = _after(after, arrays, scan.operator, offsets)
             for parameter, name in zip(scanned[at:], results, strict=False):
@@ -220,7 +216,7 @@ class Scheduler:
             self.ready.update((name, number + 1) for name in offsets)
             at += len(arrays)
         beside = [p.name for p in statement.pattern[count:]]
-        reduces = combinations_of(exp.reduces, beside)
+        reduces = folds.combinations_of(exp.reduces, beside)
         self.once(start.statements, number)
         self.on_chunks(build.statements, number)
         self.phase(number).prefixes.extend(prefixes)
@@ -257,8 +253,8 @@ class Scheduler:
         after.bind((Param(whole, build.type(count)),), Copy(partial))
         cut = len(found.cuts)
         chunk = (*statements[:-cut], *build.statements, *statements[-cut:])
-        fold = ChunkFold(
-            chunk, (Combination((partial,), add),), tuple(after.statements)
+        fold = folds.ChunkFold(
+            chunk, (folds.Combination((partial,), add),), tuple(after.statements)
         )
         self._fold(fold, number)
 
@@ -296,5 +292,6 @@ def _after(
 ) -> Sequence[Atom]:
     """The arrays with the offsets before each element."""
     return build.map(
-        arrays, lambda inner, *elements: lifted(inner, operator, (), offsets, elements)
+        arrays,
+        lambda inner, *elements: folds.lifted(inner, operator, (), offsets, elements),
     )

@@ -15,11 +15,7 @@ from minifut.ir.node import immutable
 from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
-from minifut.kernel_passes.position_conditions import (
-    PositionConditions,
-    PositionRanges,
-    intersection,
-)
+from minifut.kernel_passes import position_conditions
 from minifut.kernel_passes.position_ranges import PositionRange
 
 
@@ -51,7 +47,7 @@ class SplitFinder:
     def __init__(self, loop: kc.For, k: CodeBuilder) -> None:
         self.k = k
         self.body = loop.body.statements
-        self.conditions = PositionConditions(loop)
+        self.conditions = position_conditions.PositionConditions(loop)
 
     def branch(self) -> PositionSplit | None:
         """A branch, and where its condition holds: the heavier side in the range if
@@ -85,7 +81,7 @@ class SplitFinder:
         guards: dict[int, tuple[kc.Block, kc.Block]] = {}
         if sum(isinstance(s, kc.Branch) and not s.otherwise for s in self.body) < 2:
             return None
-        ranges: list[PositionRanges] = []
+        ranges: list[position_conditions.PositionRanges] = []
         for at, statement in enumerate(self.body):
             if isinstance(statement, kc.Branch) and not statement.otherwise:
                 where = self.range_of(statement, True)
@@ -95,7 +91,7 @@ class SplitFinder:
                 ranges.append((where,))
         if len(guards) < 2:
             return None
-        joint = intersection(ranges)
+        joint = position_conditions.intersection(ranges)
         return PositionSplit(joint[0], guards) if joint else None
 
     def range_of(self, branch: kc.Branch, truth: bool) -> PositionRange | None:

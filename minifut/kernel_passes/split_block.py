@@ -18,17 +18,11 @@ from functools import partial
 from minifut.ir.node import replace
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes import position_ranges
 from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.position_conditions import PositionConditions
-from minifut.kernel_passes.position_ranges import (
-    AffineIndex,
-    PositionIndices,
-    PositionRange,
-    as_long,
-    used,
-)
 from minifut.kernel_passes.position_splits import SplitFinder
 from minifut.kernel_passes.split_wrapping import straight_range
 from minifut.names import Name
@@ -158,17 +152,19 @@ def decided_in_block(
     if not search.conditions:
         return None
     conditions = {str(condition): condition for condition in search.conditions}
-    return kc.all_of([*conditions.values()]), used(search.points.body.statements)
+    return kc.all_of([*conditions.values()]), position_ranges.used(
+        search.points.body.statements
+    )
 
 
-class _StraightIndices(PositionIndices):
+class _StraightIndices(position_ranges.PositionIndices):
     """Also those that are clamped, where that changes nothing."""
 
-    wrapping = PositionIndices.wrapping | {"min", "max"}
+    wrapping = position_ranges.PositionIndices.wrapping | {"min", "max"}
 
     def combined(
         self, name: str, left: kc.Expression, right: kc.Expression
-    ) -> AffineIndex | None:
+    ) -> position_ranges.AffineIndex | None:
         if name not in ("min", "max"):
             return super().combined(name, left, right)
         for inner, other in ((left, right), (right, left)):
@@ -176,7 +172,7 @@ class _StraightIndices(PositionIndices):
             if found is None or limit is None or found.factor == 0:
                 continue
             if name == "min":
-                self.limit(found, as_long(limit), False)
+                self.limit(found, position_ranges.as_long(limit), False)
             elif isinstance(limit, kc.Literal):
                 above = found.low - int(limit.value)
                 self.first = max(self.first, -(above // found.factor))
@@ -249,12 +245,12 @@ class _BlockSearch:
             self.be_within(straight_range(search))
             self.put(straight)
 
-    def be_within(self, where: PositionRange) -> None:
+    def be_within(self, where: position_ranges.PositionRange) -> None:
         self.conditions += where.uniform
         self.conditions += (low <= self.base for low in where.lows)
         self.conditions += (self.end <= high for high in where.highs)
 
-    def be_beside(self, where: PositionRange) -> None:
+    def be_beside(self, where: position_ranges.PositionRange) -> None:
         before = [self.end <= low for low in where.lows]
         self.conditions.append(
             kc.any_of([*before, *(self.base >= high for high in where.highs)])

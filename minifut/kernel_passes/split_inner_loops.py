@@ -15,25 +15,20 @@ blocks of a period, then rotated indices and the branches.
 from __future__ import annotations
 
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes import editor
 from minifut.kernel_passes.check_ranges import check_ranges_first
 from minifut.kernel_passes.context import CodeContext, rewritten
-from minifut.kernel_passes.editor import (
-    KernelEditor,
-    change_loops,
-    has_loops,
-    loops_inside,
-)
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.split_rotations import split_by_positions
 from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
 
-def split_loops_inside(k: KernelEditor) -> None:
+def split_loops_inside(k: editor.KernelEditor) -> None:
     """Give each side of a branch on the position a loop of its own, within points."""
     context = CodeContext(k)
 
     def change(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        if not loop.points or has_loops(loop.body):
+        if not loop.points or editor.has_loops(loop.body):
             return None
         *loads, rest = rewritten(hoist_invariants, loop, context) or (loop,)
         assert isinstance(rest, kc.For)
@@ -45,12 +40,12 @@ def split_loops_inside(k: KernelEditor) -> None:
 
     def of_block(loop: kc.For) -> tuple[kc.Statement, ...] | None:
         if not loop.points:
-            return (loops_inside(loop, of_block),)
-        made = None if has_loops(loop.body) else _in_blocks(loop, context)
-        return (loops_inside(loop, change),) if made is None else made
+            return (editor.loops_inside(loop, of_block),)
+        made = None if editor.has_loops(loop.body) else _in_blocks(loop, context)
+        return (editor.loops_inside(loop, change),) if made is None else made
 
     def within(loop: kc.For) -> tuple[kc.Statement, ...] | None:
-        return (loops_inside(loop, change if loop.points else of_block),)
+        return (editor.loops_inside(loop, change if loop.points else of_block),)
 
     k.change_loops(within)
 
@@ -60,7 +55,7 @@ def _in_blocks(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] |
     blocks = rewritten(strip_mine_by_period, loop, context)
     if blocks is None:
         return None
-    return change_loops(
+    return editor.change_loops(
         blocks, lambda inner: _split(inner, context) if inner.points else None
     )
 
@@ -70,4 +65,4 @@ def _split(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | Non
     checked = rewritten(check_ranges_first, loop, context)
     if checked is None:
         return split_by_positions(loop, context)
-    return change_loops(checked, lambda one: split_by_positions(one, context))
+    return editor.change_loops(checked, lambda one: split_by_positions(one, context))

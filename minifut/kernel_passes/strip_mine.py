@@ -34,6 +34,7 @@ from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes import position_ranges
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
 from minifut.kernel_passes.pairs import (
     BITS,
@@ -41,11 +42,6 @@ from minifut.kernel_passes.pairs import (
     Pairs,
     emit_pairs,
     partners_of,
-)
-from minifut.kernel_passes.position_ranges import (
-    FAR,
-    PositionIndices,
-    extreme,
 )
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.division import QUOTIENTS, RESTS
@@ -181,7 +177,7 @@ def _over_positions(loop: kc.For) -> kc.For:
     return loop
 
 
-class _PeriodicBody(PositionIndices):
+class _PeriodicBody(position_ranges.PositionIndices):
     """The body of a loop over points, and the period of its indices. If that is one of
     bits, `tests` are other bits."""
 
@@ -325,8 +321,8 @@ def _emit_rows(
     """The loop over blocks in which quotients, or bits, are the same, or the one over
     points if blocks are short."""
     start, bits = loop.start, bool(powers)
-    length = k.named(extreme("min", [period, *masks]), "length")
-    fits = [period <= FAR, *powers]
+    length = k.named(position_ranges.extreme("min", [period, *masks]), "length")
+    fits = [period <= position_ranges.FAR, *powers]
     if not isinstance(start, kc.Literal) or int(start.value) < 0:
         fits.append(start >= 0)
 

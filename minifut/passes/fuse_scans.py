@@ -44,13 +44,8 @@ from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import atom_size, bound_names, free_names
 from minifut.ir.types import BOOL, INTEGERS, ScalarType
 from minifut.names import Name, NameSource
+from minifut.passes import scan_of_map
 from minifut.passes.flatten.cheap import is_scalar_code
-from minifut.passes.scan_of_map import (
-    ScanOfMap,
-    needed_for,
-    sizes_by_name,
-    writes_by_index,
-)
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -69,7 +64,7 @@ def fuse_scans(
     derivation = Derivation(trace or Trace())
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
-    sizes = sizes_by_name(nodes_of(Stm, program))
+    sizes = scan_of_map.sizes_by_name(nodes_of(Stm, program))
     empty = {
         node.pattern[0].name: size.substitute(sizes)
         for node in nodes_of(Stm, program)
@@ -94,7 +89,9 @@ def _joined(body: Body, context: StatementContext) -> Body:
         for at, statement in enumerate(body.statements)
         if isinstance(statement.exp, SegMap) and _is_on_vector(statement.exp)
     ]
-    for at in sorted(maps, key=lambda at: not writes_by_index(body.statements[at].exp)):
+    for at in sorted(
+        maps, key=lambda at: not scan_of_map.writes_by_index(body.statements[at].exp)
+    ):
         statement = body.statements[at]
         below = body.statements[at + 1 :]
         fixed = (statement, *(s for s in below if not is_scalar_code([s])))
@@ -259,21 +256,21 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         return None
     above = list(dict.fromkeys(context.definitions.values()))
     near = [s for s in above if _is_member(s.exp, exp) or is_scalar_code([s])]
-    chain = needed_for(free_names(exp.body), near)
+    chain = scan_of_map.needed_for(free_names(exp.body), near)
     members = [
         s for s in chain if isinstance(s.exp, ScanOrReduction) and not _feeds(s, chain)
     ]
-    if writes_by_index(exp):
+    if scan_of_map.writes_by_index(exp):
         kept = [s for s in members if isinstance(s.exp, SegRed) or _adds(s.exp)]
         members = kept if any(isinstance(s.exp, SegScan) for s in kept) else members
     if not any(isinstance(s.exp, SegScan) for s in members):
         return None
-    checked = not writes_by_index(exp)
+    checked = not scan_of_map.writes_by_index(exp)
     if not is_scalar_code(exp.body.statements, checked=checked):
         return Declined("the map has loops or arrays, or scatters and has checks")
     folds = [s.exp for s in members if isinstance(s.exp, ScanOrReduction)]
     cheap = all(has_cheap_elements(fold.body.statements) for fold in folds)
-    if not writes_by_index(exp) and not cheap:
+    if not scan_of_map.writes_by_index(exp) and not cheap:
         return Declined("elements are too expensive to be computed twice")
     between = [s for s in above[above.index(members[0]) :] if s not in members]
     dependents = tainted_by(members, between)
@@ -282,7 +279,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     if any(contains(s, UPDATES) for s in between):
         return Declined("what stands between may update an array that it reads")
     index = context.names.like(exp.space.indices[0])
-    return ScanOfMap(exp, index, context).of(statement, members, dependents)
+    return scan_of_map.ScanOfMap(exp, index, context).of(statement, members, dependents)
 
 
 def _is_on_vector(exp: SegMap) -> bool:
@@ -299,7 +296,7 @@ def _is_member(exp: object, consumer: SegMap) -> bool:
         and exp.space.sizes == consumer.space.sizes
         and (
             is_scalar_code(exp.body.statements)
-            or (writes_by_index(consumer) and _gives_flags(exp))
+            or (scan_of_map.writes_by_index(consumer) and _gives_flags(exp))
         )
         and all(isinstance(t, ScalarType) for t in exp.types)
         and all(is_scalar_code(o.operator.body.statements) for o in exp.operators)

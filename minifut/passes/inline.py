@@ -19,15 +19,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from minifut.errors import CompileError, Location
-from minifut.ir.calls import (
-    Graph,
-    call_graph,
-    called_in_threads,
-    callees_first,
-    calls_in,
-    reachable,
-    recursive,
-)
+from minifut.ir import calls
 from minifut.ir.core import Apply, Assert, Atom, Function, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
@@ -48,30 +40,27 @@ FEW = 32
 
 def inline(program: Program, names: NameSource) -> Program:
     """Put function bodies in the place of calls."""
-    graph = call_graph(program)
-    deep = recursive(graph)
-    parallel = called_in_threads(program)
+    graph = calls.call_graph(program)
+    deep = calls.recursive(graph)
+    parallel = calls.called_in_threads(program)
     _refuse_recursion(program, deep & parallel)
     kept = _kept_in_threads(program, graph, parallel - deep) if parallel else set()
     chosen = _choose(program, graph, parallel) - deep - kept
     inliner = _Inliner(names, {f.name: f for f in program.functions}, chosen)
-    done = {name: inliner.function(name) for name in callees_first(graph)}
-    # what calls in constants give is used in functions, too
-    constants, functions = inliner.finished(
-        (
-            inliner.node(program.constants),
-            tuple(done[f.name] for f in program.functions),
-        )
-    )
+    done = {name: inliner.function(name) for name in calls.callees_first(graph)}
+    constants: tuple[Stm, ...] = inliner.finished(inliner.node(program.constants))
+    functions = tuple(done[f.name] for f in program.functions)
     program = replace(program, constants=constants, functions=functions)
     return _without_dead(_with_copies_for_threads(program, kept, names))
 
 
-def _kept_in_threads(program: Program, graph: Graph, parallel: set[Name]) -> set[Name]:
+def _kept_in_threads(
+    program: Program, graph: calls.Graph, parallel: set[Name]
+) -> set[Name]:
     """The functions whose copies in threads would be many and large."""
     functions = {f.name: f for f in program.functions}
-    order = callees_first(graph)
-    copies = Counter(calls_in(*program.constants))
+    order = calls.callees_first(graph)
+    copies = Counter(calls.calls_in(*program.constants))
     copies.update(entry.function for entry in program.entries)
     for name in reversed(order):
         for callee, count in graph[name].items():
@@ -142,8 +131,8 @@ def _refuse_recursion(program: Program, bad: set[Name]) -> None:
                 )
 
 
-def _choose(program: Program, graph: Graph, parallel: set[Name]) -> set[Name]:
-    counts = calls_in(*program.constants)
+def _choose(program: Program, graph: calls.Graph, parallel: set[Name]) -> set[Name]:
+    counts = calls.calls_in(*program.constants)
     for found in graph.values():
         counts.update(found)
     entries = {entry.function for entry in program.entries}
@@ -248,7 +237,9 @@ def _called_from(node: Any, location: Location) -> Any:
 def _without_dead(program: Program) -> Program:
     """Without the functions that nothing reaches from an entry point."""
     start = {entry.function for entry in program.entries}
-    needed = reachable(call_graph(program), start | set(calls_in(*program.constants)))
+    needed = calls.reachable(
+        calls.call_graph(program), start | set(calls.calls_in(*program.constants))
+    )
     kept = tuple(f for f in program.functions if f.name in needed)
     if len(kept) == len(program.functions):
         return program

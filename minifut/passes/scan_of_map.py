@@ -15,22 +15,13 @@ from itertools import chain
 from typing import Any
 
 from minifut.analysis.work import size_of
-from minifut.ir import kernels
+from minifut.ir import kernels, traverse
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Stm
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegScan
 from minifut.ir.node import mutable, replace
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import (
-    atom_size,
-    bound_names,
-    free_names,
-    map_children,
-    rename_to,
-    substitute,
-    walk,
-)
 from minifut.ir.types import Type, array_of
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext
@@ -65,22 +56,22 @@ class ScanOfMap:
         for member in members:
             self.join(member)
         exp, fresh = self.exp, self.context.names.like
-        copied = needed_for(free_names(exp.body), dependents)
+        copied = needed_for(traverse.free_names(exp.body), dependents)
         kept = needed_for(set(self.context.needed), dependents)
-        names = {name: fresh(name) for s in copied for name in bound_names(s)}
-        own = (*rename_to(tuple(copied), names), *exp.body.statements)
+        names = {name: fresh(name) for s in copied for name in traverse.bound_names(s)}
+        own = (*traverse.rename_to(tuple(copied), names), *exp.body.statements)
         ends = self.ends((*own, *dependents))
         body = self.rewritten(KernelBody(own, exp.body.result), self.totals, ends)
         on_host = {
             n: fresh(t) if n in self.at_point else n for n, t in self.totals.items()
         }
         after = tuple(self.rewritten(s, on_host, ends) for s in kept)
-        needed = free_names(Body(after, tuple(self.context.needed)))
+        needed = traverse.free_names(Body(after, tuple(self.context.needed)))
         wanted = {on_host[n]: t for n, t in self.totals.items() if on_host[n] in needed}
         kept_arrays = {n: at for n, at in self.at_point.items() if n in needed}
-        if (writes_by_index(exp) and kept_arrays) or not free_names(body).isdisjoint(
-            self.at_point
-        ):
+        if (writes_by_index(exp) and kept_arrays) or not traverse.free_names(
+            body
+        ).isdisjoint(self.at_point):
             raise Decline("a scan is read elsewhere than at its point and its end")
         results = (
             *body.result,
@@ -88,10 +79,12 @@ class ScanOfMap:
             *map(kernels.TotalReturns, wanted.values()),
         )
         body = KernelBody(body.statements, results)
-        seen, scan = self.scan(free_names(body))
-        if not free_names(scan).isdisjoint(self.at_point):
+        seen, scan = self.scan(traverse.free_names(body))
+        if not traverse.free_names(scan).isdisjoint(self.at_point):
             raise Decline("what a scan maps is read elsewhere by another one")
-        if not writes_by_index(exp) and not self.reads_points(free_names(body)):
+        if not writes_by_index(exp) and not self.reads_points(
+            traverse.free_names(body)
+        ):
             raise Decline("the map reads totals alone")
         types = {p.name: p.type for p in seen}
         elements = tuple(types[at] for at in kept_arrays.values())
@@ -99,11 +92,11 @@ class ScanOfMap:
         whole = SegMap(
             exp.level,
             exp.space,
-            substitute(body, names),
+            traverse.substitute(body, names),
             (*exp.types, *elements, *made),
             seen,
             scan,
-            before=self.seen_before(free_names(body), seen),
+            before=self.seen_before(traverse.free_names(body), seen),
         )
         size = exp.space.sizes
         arrays = (Param(n, array_of(types[at], size)) for n, at in kept_arrays.items())
@@ -133,13 +126,13 @@ class ScanOfMap:
         exp: Any = member.exp
         known: dict[Name, Atom] = {exp.space.indices[0]: self.index}
         for original in exp.body.statements:
-            statement = substitute(original, known)
+            statement = traverse.substitute(original, known)
             read = read_of(statement)
             if read is not None and read[0] in self.passed and read[1] == self.index:
                 known[statement.pattern[0].name] = self.passed[read[0]][0]
             else:
                 self.statements.append(statement)
-        values = [substitute(r.value, known) for r in exp.body.result]
+        values = [traverse.substitute(r.value, known) for r in exp.body.result]
         at = 0
         for operator in exp.operators:
             end = at + len(operator.neutral)
@@ -189,12 +182,12 @@ class ScanOfMap:
         inner = list(nodes_of(Stm, *known))
         computed = named_by(last, inner)
         indices = (read[1] for s in inner if (read := read_of(s)))
-        return computed.union(a for a in indices if atom_size(a) == last)
+        return computed.union(a for a in indices if traverse.atom_size(a) == last)
 
     def rewritten(self, node: Any, totals: Mapping[Name, Name], ends: set[Atom]) -> Any:
         """The code with parameters in place of what it read."""
         (own,) = self.exp.space.indices
-        previous = named_by(Size.of(own) - 1, walk(node))
+        previous = named_by(Size.of(own) - 1, traverse.walk(node))
         scanned = self.at_point.keys() & self.totals.keys()
 
         def change(inner: Any) -> Any:
@@ -208,10 +201,10 @@ class ScanOfMap:
                     return replace(inner, exp=Copy(self.before_of(at_point)))
                 if index in ends and array in totals:
                     return replace(inner, exp=Copy(totals[array]))
-            return map_children(inner, change)
+            return traverse.map_children(inner, change)
 
         sums = {n: t for n, t in totals.items() if n not in self.at_point}
-        return substitute(change(node), sums)
+        return traverse.substitute(change(node), sums)
 
 
 def writes_by_index(exp: object) -> bool:
@@ -225,7 +218,7 @@ def needed_for(names: set[Name], statements: Sequence[Stm]) -> list[Stm]:
     found: list[Stm] = []
     for statement in reversed(statements):
         if not names.isdisjoint(p.name for p in statement.pattern):
-            names = names | free_names(statement)
+            names = names | traverse.free_names(statement)
             found.insert(0, statement)
     return found
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, soacs
 from minifut.ir.accumulators import AccInput, WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
 from minifut.ir.calls import called_in_threads
@@ -34,14 +34,6 @@ from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.search import contains
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import (
-    SOAC_EXPRESSIONS,
-    Hist,
-    Scatter,
-    Screma,
-    bins_and_values,
-    operand_count,
-)
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
@@ -134,11 +126,11 @@ class _Sequentialiser:
                 changed |= statement is not before
                 continue
             match statement.exp:
-                case Screma() as soac:
+                case soacs.Screma() as soac:
                     loop_over_screma(build, statement, soac)
-                case Scatter() as soac:
+                case soacs.Scatter() as soac:
                     loop_over_scatter(build, statement, soac)
-                case Hist() as soac:
+                case soacs.Hist() as soac:
                     loop_over_hist(build, statement, soac)
                 case WithAcc() as exp:
                     accumulate_in_arrays(build, statement, exp)
@@ -152,7 +144,7 @@ class _Sequentialiser:
     def loop_over_rows(self, build: Builder, statement: Stm) -> None:
         """The loop of a fold of rows, in which the SOACs that make a row fuse with the
         operator's, before they are loops."""
-        loop_over_screma(build, statement, statement.exp_of(Screma))
+        loop_over_screma(build, statement, statement.exp_of(soacs.Screma))
         made = build.statements.pop()
         loop = made.exp_of(core.Loop)
         body = fuse_in_thread(loop.body, self.names, self.scope)
@@ -164,7 +156,7 @@ class _Sequentialiser:
             if isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape):
                 self.views[statement.pattern[0].name] = statement
             outcome: Outcome = None
-            if isinstance(statement.exp, Screma) and self.wanted is None:
+            if isinstance(statement.exp, soacs.Screma) and self.wanted is None:
                 outcome = fold_flattened_by_rows(statement, self.context)
             yield from outcome if isinstance(outcome, tuple) else (statement,)
 
@@ -172,10 +164,10 @@ class _Sequentialiser:
 def folds_rows(exp: object) -> bool:
     """Whether a redomap computes rows and combines them by SOACs."""
     return (
-        isinstance(exp, Screma)
+        isinstance(exp, soacs.Screma)
         and not exp.scans
-        and contains(exp.function.body, SOAC_EXPRESSIONS)
-        and any(contains(r.operator.body, SOAC_EXPRESSIONS) for r in exp.reduces)
+        and contains(exp.function.body, soacs.SOAC_EXPRESSIONS)
+        and any(contains(r.operator.body, soacs.SOAC_EXPRESSIONS) for r in exp.reduces)
     )
 
 
@@ -235,14 +227,14 @@ def _index(build: Builder) -> Name:
     return name
 
 
-def loop_over_screma(build: Builder, statement: Stm, soac: Screma) -> None:
+def loop_over_screma(build: Builder, statement: Stm, soac: soacs.Screma) -> None:
     """The loop that does what a scan, reduce and map at once does."""
     carried, index, inner = _Carried(), _index(build), build.nested()
     pattern = iter(statement.pattern)
     operators = [(scan.operator, scan.neutral) for scan in soac.scans]
     operators += [(reduce.operator, reduce.neutral) for reduce in soac.reduces]
-    scanned = operand_count(soac.scans)
-    combined = operand_count(soac.folds)
+    scanned = soacs.operand_count(soac.scans)
+    combined = soacs.operand_count(soac.folds)
     outputs = [next(pattern) for _ in range(scanned)]
     neutrals = [atom for _, neutral in operators for atom in neutral]
     types = [t for operator, _ in operators for t in operator.results]
@@ -286,7 +278,7 @@ def _scratch(build: Builder, bound: Param) -> Name:
     return build.let(exp, bound.name.base)
 
 
-def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
+def loop_over_scatter(build: Builder, statement: Stm, soac: soacs.Scatter) -> None:
     """The loop that writes one element after the other."""
     carried, index, inner = _Carried(), _index(build), build.nested()
     arrays = [
@@ -306,7 +298,7 @@ def loop_over_scatter(build: Builder, statement: Stm, soac: Scatter) -> None:
     carried.loop(build, inner, index, soac.width, ("scatter",))
 
 
-def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
+def loop_over_hist(build: Builder, statement: Stm, soac: soacs.Hist) -> None:
     """The loop that combines one element after the other into its bin."""
     carried, index, inner = _Carried(), _index(build), build.nested()
     targets = [array for op in soac.operators for array in op.destinations]
@@ -315,7 +307,7 @@ def loop_over_hist(build: Builder, statement: Stm, soac: Hist) -> None:
         for bound, array in zip(statement.pattern, targets, strict=True)
     ]
     values = bind_rows(inner, soac.function, soac.arrays, index)
-    updates = bins_and_values(soac.operators, values)
+    updates = soacs.bins_and_values(soac.operators, values)
     groups = divided(arrays, [len(op.destinations) for op in soac.operators])
     for op, own, (indices, given) in zip(soac.operators, groups, updates, strict=True):
         inside = in_bounds(inner, indices, op.shape)

@@ -47,22 +47,10 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64
 from minifut.names import Name, NameSource
-from minifut.passes.folded_copies import FoldedCopies
+from minifut.passes import unroll_nests
 from minifut.passes.sequential_parts import write_out
 from minifut.passes.short_arrays import JOINING, is_short_array, list_elements
 from minifut.passes.short_loops import mark_short_loop
-from minifut.passes.unroll_nests import (
-    FEW,
-    LARGEST,
-    MOST,
-    are_used_by_elements,
-    depends_on_literals,
-    is_scalar_function,
-    literal_of,
-    reads_elements,
-    shares_places,
-    unroll_nest,
-)
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
@@ -109,7 +97,7 @@ class _Walk:
 
     def outside(self, node: Any) -> Any:
         if isinstance(node, SOAC_EXPRESSIONS):
-            return self.inside(node, FEW)
+            return self.inside(node, unroll_nests.FEW)
         if not isinstance(node, Body):
             return map_children(node, self.outside)
         made: list[Stm] = []
@@ -120,7 +108,7 @@ class _Walk:
     def inside(self, node: Any, most: int) -> Any:
         """The same, with folds of at most so many elements written out."""
         if isinstance(node, Screma):
-            most = WIDEST if _is_narrow(node) else FEW
+            most = WIDEST if _is_narrow(node) else unroll_nests.FEW
         if isinstance(node, core.Loop):
             self.rounds.append(node.body)
         if not isinstance(node, Body):
@@ -167,17 +155,18 @@ class _Walk:
     ) -> tuple[Stm, ...] | None:
         """A nest whose elements the body requires; on the host, of literals alone."""
         exp = statement.exp
-        if not isinstance(exp, Screma) or not _is_within(exp, MOST):
+        if not isinstance(exp, Screma) or not _is_within(exp, unroll_nests.MOST):
             return None
         reads = most is not None and (
-            reads_elements(exp, self.context) or shares_places(exp, body)
+            unroll_nests.reads_elements(exp, self.context)
+            or unroll_nests.shares_places(exp, body)
         )
         names = {p.name for p in statement.pattern}
-        if not reads and not are_used_by_elements(names, body):
+        if not reads and not unroll_nests.are_used_by_elements(names, body):
             return None
-        if most is None and not depends_on_literals(exp, self.context):
+        if most is None and not unroll_nests.depends_on_literals(exp, self.context):
             return None
-        return self.noted(unroll_nest(statement, self.context))
+        return self.noted(unroll_nests.unroll_nest(statement, self.context))
 
     def joined(self, statement: Stm, body: Body) -> tuple[Stm, ...] | None:
         """The elements of a short array that the body uses by them. What loops go on
@@ -232,7 +221,9 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
           \(z: i32) -> (i32) {mul_i32(z, z)})
     """
     exp = statement.exp_of(Screma)
-    if not _is_within(exp, MOST if _reads_literal(exp, context) else WIDEST):
+    if not _is_within(
+        exp, unroll_nests.MOST if _reads_literal(exp, context) else WIDEST
+    ):
         return NOT_SHORT
     width = exp.width.as_constant
     assert width is not None
@@ -243,9 +234,9 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
     operators = [scan.operator for scan in exp.scans]
     operators += [reduce.operator for reduce in exp.reduces]
     functions = (exp.function, *operators)
-    if not all(map(is_scalar_function, functions)):
+    if not all(map(unroll_nests.is_scalar_function, functions)):
         return Declined("its function has loops, checks or arrays")
-    if width * sum(len(f.body.statements) for f in functions) > LARGEST:
+    if width * sum(len(f.body.statements) for f in functions) > unroll_nests.LARGEST:
         return Declined("it would be too many statements")
     build = context.builder(statement)
 
@@ -285,4 +276,14 @@ def _has_period(function: Lambda) -> bool:
 
 
 def _reads_literal(exp: Screma, context: StatementContext) -> bool:
-    return any(literal_of(array, context) is not None for array in exp.arrays)
+    return any(
+        unroll_nests.literal_of(array, context) is not None for array in exp.arrays
+    )
+
+
+def _applied(
+    build: Builder, function: Lambda, arguments: Sequence[Atom]
+) -> Sequence[Atom]:
+    names = (parameter.name for parameter in function.parameters)
+    known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
+    return build.inline(function.body, known)

@@ -8,13 +8,7 @@ from typing import Any
 
 from minifut.errors import CompileError, ProgramError, UsageError, counted
 from minifut.program import EntryPoint, Program
-from minifut.testing.blocks import (
-    CaseInput,
-    RandomValues,
-    ScriptValues,
-    ValuesFile,
-    ValuesText,
-)
+from minifut.testing import blocks
 from minifut.testing.posix import posix_regex
 from minifut.values.compare import compare_values
 from minifut.values.random import random_value
@@ -23,16 +17,18 @@ from minifut.values.text import read_scalar_or_type
 from minifut.values.types import ShapedType, Value, value_type
 
 
-def literal_values(given: ValuesText | ValuesFile, folder: Path) -> list[Value]:
+def literal_values(
+    given: blocks.ValuesText | blocks.ValuesFile, folder: Path
+) -> list[Value]:
     """The values written in a block or in a data file beside the program."""
     match given:
-        case ValuesText(text):
+        case blocks.ValuesText(text):
             return read_values(text.encode(), "values", wrap=True)
-        case ValuesFile(path):
+        case blocks.ValuesFile(path):
             return read_values(read_file(folder / path), path, wrap=True)
 
 
-def random_values(given: RandomValues) -> list[Value]:
+def random_values(given: blocks.RandomValues) -> list[Value]:
     """A value for each type, each from the same seed; literals stand for themselves."""
     found: list[Value] = []
     for word in given.text.split():
@@ -44,29 +40,29 @@ def random_values(given: RandomValues) -> list[Value]:
     return found
 
 
-def announced_bytes(given: CaseInput) -> int:
+def announced_bytes(given: blocks.CaseInput) -> int:
     """The size of random values, which is known before they are made; else 0."""
-    if not isinstance(given, RandomValues):
+    if not isinstance(given, blocks.RandomValues):
         return 0
     types = [read_scalar_or_type(word) for word in given.text.split()]
     return sum(t.bytes for t in types if isinstance(t, ShapedType))
 
 
 def case_arguments(
-    program: Program, entry: EntryPoint, given: CaseInput, folder: Path
+    program: Program, entry: EntryPoint, given: blocks.CaseInput, folder: Path
 ) -> list[Any]:
     """The arguments that an input stands for; files are looked for in the folder."""
     match given:
-        case ScriptValues(text, in_file):
+        case blocks.ScriptValues(text, in_file):
             from minifut.stages import read_source
             from minifut.testing.script import script_arguments
 
             if in_file:
                 text = read_source(folder / text).text
             return script_arguments(program, entry, text, folder)
-        case RandomValues():
+        case blocks.RandomValues():
             values = random_values(given)
-        case ValuesText() | ValuesFile():
+        case blocks.ValuesText() | blocks.ValuesFile():
             values = literal_values(given, folder)
     check_arguments(entry, values)
     return list(values)

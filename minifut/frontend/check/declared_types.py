@@ -5,12 +5,8 @@ from __future__ import annotations
 from minifut.errors import error
 from minifut.frontend import syntax
 from minifut.frontend.check.environment import Checking, Parameters, Scope, TypeBinding
+from minifut.frontend.check.inference import type_expressions
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.inference.type_expressions import (
-    RANK,
-    bind_type_parameters,
-    infer_type,
-)
 from minifut.frontend.check.messages import quote
 from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
 from minifut.frontend.check.sizing.functions import bind_type_parameters as bind_sizes
@@ -32,8 +28,8 @@ def evaluate_type(
 
     inference = Inference(context, scope)
     mark = scope.mark()
-    names = bind_type_parameters(inference, parameters)
-    type_, exts, lifted = infer_type(inference, node)
+    names = type_expressions.bind_type_parameters(inference, parameters)
+    type_, exts, lifted = type_expressions.infer_type(inference, node)
     scope.restore(mark)
     solve(inference, type_)
     state = Sizing(context, inference)
@@ -74,7 +70,7 @@ def type_declaration(
             "lifted-type",
             "consider using 'type^'",
         )
-    if RANK[lifted] > RANK[node.lifted] and not exts:
+    if type_expressions.RANK[lifted] > type_expressions.RANK[node.lifted] and not exts:
         raise error(
             node.location,
             "Non-size-lifted type abbreviations may not contain size-lifted types.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minifut.errors import CompileError, error
 from minifut.frontend import syntax, types
+from minifut.frontend.check import restrictions
 from minifut.frontend.check.causality import check_causality
 from minifut.frontend.check.environment import (
     Checking,
@@ -12,22 +13,10 @@ from minifut.frontend.check.environment import (
     parameters_of,
 )
 from minifut.frontend.check.inference import applications, bindings
-from minifut.frontend.check.inference.bindings import (
-    bind_parameters,
-    function_type,
-    unify_result,
-)
 from minifut.frontend.check.inference.expressions import infer
 from minifut.frontend.check.inference.patterns import refuse_repeated
 from minifut.frontend.check.inference.state import Inference
 from minifut.frontend.check.messages import show
-from minifut.frontend.check.restrictions import (
-    check_instantiation,
-    check_recursion,
-    check_restrictions,
-    is_first_order,
-    must_always_match,
-)
 from minifut.frontend.check.sizing import applications as sized_applications
 from minifut.frontend.check.sizing import functions as sized_bindings
 from minifut.frontend.check.sizing import loops, slices
@@ -100,13 +89,13 @@ def _check(
     result = finisher.type(done.result, node.location)
     check_causality(state, node.body)
     for parameter in node.parameters:
-        must_always_match(parameter)
-    check_restrictions(context, scope.prelude.operator_symbol, node.body)
+        restrictions.must_always_match(parameter)
+    restrictions.check_restrictions(context, scope.prelude.operator_symbol, node.body)
     if any(
         isinstance(visited, syntax.Var) and visited.name_resolved is name
         for visited in state.unfinished.nodes
     ):
-        check_recursion(node, name, result)
+        restrictions.check_recursion(node, name, result)
     if node.is_entry:
         _check_entry(node, done)
     node.name_resolved = name
@@ -129,10 +118,10 @@ def _infer(
         own = inference.free(node.location)
         scope.bind_value(node.name, name)
         inference.types[name] = types.Scheme((), own)
-    bind_parameters(inference, node.parameters, node.type_parameters)
+    bindings.bind_parameters(inference, node.parameters, node.type_parameters)
     body = infer(inference, node.body)
-    result = unify_result(inference, node.body.location, node.result, body)
-    type_ = function_type(node.parameters, result)
+    result = bindings.unify_result(inference, node.body.location, node.result, body)
+    type_ = bindings.function_type(node.parameters, result)
     if own is not None:
         inference.unify(node.location, own, type_)
     scope.restore(mark)
@@ -143,7 +132,9 @@ def solve(inference: Inference, own: Type) -> Parameters:
     """Find what is still open: defaults for numbers, parameters for the rest."""
     solver = inference.solver
     for location, written, kind, meta in inference.instantiations:
-        check_instantiation(location, written, kind, inference.finish(meta))
+        restrictions.check_instantiation(
+            location, written, kind, inference.finish(meta)
+        )
     for number, wanted in enumerate(solver.wanted):
         if solver.links[number] is not None:
             continue
@@ -250,8 +241,8 @@ def _check_entry(node: syntax.ValueDeclaration, done: Definition) -> None:
                 "non-constructively.",
                 "nonconstructive-entry",
             )
-    if not is_first_order(result) or not all(
-        is_first_order(a.argument) for a in arrows
+    if not restrictions.is_first_order(result) or not all(
+        restrictions.is_first_order(a.argument) for a in arrows
     ):
         raise error(
             node.location,

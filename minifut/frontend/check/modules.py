@@ -6,6 +6,7 @@ from typing import Protocol
 
 from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax
+from minifut.frontend.check import matching
 from minifut.frontend.check.declared_types import type_declaration
 from minifut.frontend.check.definitions import check_definition
 from minifut.frontend.check.environment import (
@@ -18,11 +19,6 @@ from minifut.frontend.check.environment import (
     TypeBinding,
 )
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.matching import (
-    FunctorBindings,
-    ModuleBindings,
-    match_module,
-)
 from minifut.frontend.check.recovery import Faults
 from minifut.frontend.check.signatures import (
     copy_signature,
@@ -152,7 +148,7 @@ class Checker:
         signature: syntax.ModuleTypeExp | None,
         location: Location,
         in_functor: bool,
-    ) -> tuple[Signature, ModuleBindings | None]:
+    ) -> tuple[Signature, matching.ModuleBindings | None]:
         before = dict(self._abstract)
         if in_functor:
             self._abstract = {}
@@ -160,7 +156,7 @@ class Checker:
         bindings = None
         if signature is not None:
             wanted = evaluate_signature(self.context, self.scope, signature)
-            bindings = match_module(
+            bindings = matching.match_module(
                 self.context, self.scope, found.module, wanted, location
             )
             found = wanted
@@ -222,13 +218,13 @@ class Checker:
                 "module-is-parametric",
             )
         argument = self.expression(node.argument).module
-        parameter = match_module(
+        parameter = matching.match_module(
             self.context, self.scope, argument, function.parameter, node.location
         )
         mapping: dict[Name, Replacement] = dict(parameter.types)
         mapping.update({old: SizeVar(new) for old, new in parameter.values.items()})
         result, renamed = copy_signature(self.context, function.result, mapping)
-        node.bindings = FunctorBindings(
+        node.bindings = matching.FunctorBindings(
             parameter, *_result_bindings(function.result, renamed)
         )
         self._abstract.update(result.abstract)
@@ -237,12 +233,12 @@ class Checker:
 
 def _result_bindings(
     signature: Signature, renamed: dict[Name, Name]
-) -> tuple[ModuleBindings, ModuleBindings]:
+) -> tuple[matching.ModuleBindings, matching.ModuleBindings]:
     """What the new names of an application's result are in the functor's body; and,
     the other way round, what the names there are that functors in the result take."""
     from minifut.frontend.check.environment import abstract_type
 
-    given, taken = ModuleBindings(), ModuleBindings()
+    given, taken = matching.ModuleBindings(), matching.ModuleBindings()
     signatures = [(signature, given, taken)]
     while signatures:
         current, own, other = signatures.pop()

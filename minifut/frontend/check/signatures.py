@@ -6,12 +6,7 @@ from collections.abc import Mapping
 
 from minifut.errors import CompileError, Location, error
 from minifut.frontend import syntax
-from minifut.frontend.check import hints
-from minifut.frontend.check.declared_types import (
-    evaluate_type,
-    type_declaration,
-    value_spec_scheme,
-)
+from minifut.frontend.check import declared_types, hints
 from minifut.frontend.check.environment import (
     CheckedModule,
     Checking,
@@ -104,7 +99,7 @@ def _specs(
         match spec:
             case syntax.ValueSpec():
                 once("value", spec.name, spec.location)
-                scheme = value_spec_scheme(context, scope, spec)
+                scheme = declared_types.value_spec_scheme(context, scope, spec)
                 name = context.names.fresh(spec.name)
                 spec.name_resolved = name
                 context.values[name] = scheme
@@ -112,7 +107,7 @@ def _specs(
                 scope.bind_value(spec.name, name)
             case syntax.TypeAbbreviationSpec(_, declaration):
                 once("type", declaration.name, spec.location)
-                binding = type_declaration(context, scope, declaration)
+                binding = declared_types.type_declaration(context, scope, declaration)
                 structure.types[declaration.name] = binding
                 scope.bind_type(declaration.name, binding)
             case syntax.TypeSpec():
@@ -284,7 +279,7 @@ def _refine(context: Checking, scope: Scope, node: syntax.ModuleTypeWith) -> Sig
     signature = evaluate_signature(context, scope, node.signature)
     if not isinstance(signature.module, Structure):
         raise unapplied(node.location)
-    parameters, type_, exts, lifted = evaluate_type(
+    parameters, type_, exts, lifted = declared_types.evaluate_type(
         context, scope, node.parameters, node.definition
     )
     module: CheckedModule = signature.module

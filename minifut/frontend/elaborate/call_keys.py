@@ -10,17 +10,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import field
 
-from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate import static_types, values
 from minifut.frontend.elaborate.environment import SizeParameter
 from minifut.frontend.elaborate.free import free_variables
-from minifut.frontend.elaborate.static_types import (
-    Static,
-    StaticArray,
-    StaticFunction,
-    StaticRecord,
-    StaticScalar,
-    StaticSum,
-)
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
 from minifut.immutables import quick_dataclass
 from minifut.ir.sizes import Size
@@ -116,17 +108,17 @@ def is_closed(value: object, known: set[Name]) -> bool:
             return True
 
 
-def static_key(static: Static, sizes: Sizes) -> Hashable:
+def static_key(static: static_types.Static, sizes: Sizes) -> Hashable:
     """Equal for types that may share a function."""
     match static:
-        case StaticArray(size, element):
+        case static_types.StaticArray(size, element):
             return ("array", sizes.key(size), static_key(element, sizes))
-        case StaticRecord(fields):
+        case static_types.StaticRecord(fields):
             return tuple((n, static_key(t, sizes)) for n, t in fields)
-        case StaticSum(constructors):
+        case static_types.StaticSum(constructors):
             return tuple(
                 (n, tuple(static_key(t, sizes) for t in payload))
                 for n, payload in constructors
             )
-        case StaticScalar() | StaticFunction():
+        case static_types.StaticScalar() | static_types.StaticFunction():
             return static

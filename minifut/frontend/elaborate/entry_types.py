@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from minifut.frontend import syntax, types
-from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.static_types import (
-    Static,
-    StaticArray,
-    StaticRecord,
-    StaticSum,
-    leaf_types,
-    slot_types,
-    static_of,
-)
+from minifut.frontend.elaborate import static_types, values
 from minifut.frontend.elaborate.values import Value
 from minifut.frontend.types import field_key
 from minifut.ir.entries import EntryType
@@ -41,10 +32,13 @@ def name_and_type(
 
 
 def describe(
-    name: str, type_: types.Type, static: Static, written: syntax.TypeExp | None
+    name: str,
+    type_: types.Type,
+    static: static_types.Static,
+    written: syntax.TypeExp | None,
 ) -> EntryType:
     """One parameter or result; `static` is what its type is inside the program."""
-    unique, leaves = types.has_unique(type_), len(leaf_types(static))
+    unique, leaves = types.has_unique(type_), len(static_types.leaf_types(static))
     core_text = array_text(type_)
     if core_text is not None:
         return EntryType(name, core_text, "array", leaves, unique)
@@ -54,31 +48,32 @@ def describe(
 
 
 def _parts(
-    type_: types.Type, static: Static, written: syntax.TypeExp | None
+    type_: types.Type, static: static_types.Static, written: syntax.TypeExp | None
 ) -> tuple[str, tuple[EntryType, ...]]:
     """The kind of what is no array of scalars, and its components."""
     match type_, static:
-        case types.Record(fields), StaticRecord():
+        case types.Record(fields), static_types.StaticRecord():
             inner, own = dict(_written_fields(written)), dict(static.fields)
             kind = "tuple" if type_.is_tuple else "record"
             return kind, tuple(
                 describe(name, part, own[name], inner.get(name))
                 for name, part in fields
             )
-        case types.Array(_, element), StaticArray():
+        case types.Array(_, element), static_types.StaticArray():
             part = describe("", element, static.element, _written_element(written))
             if part.kind != "opaque":
                 return "array_of", (part,)
-        case types.Sum(constructors), StaticSum():
+        case types.Sum(constructors), static_types.StaticSum():
             return "sum", _constructors(constructors, static)
     return "opaque", ()
 
 
 def _constructors(
-    constructors: tuple[tuple[str, tuple[types.Type, ...]], ...], static: StaticSum
+    constructors: tuple[tuple[str, tuple[types.Type, ...]], ...],
+    static: static_types.StaticSum,
 ) -> tuple[EntryType, ...]:
     """What a sum is one of: the payload, and which leaves of the sum it has."""
-    _, uses = slot_types(static)
+    _, uses = static_types.slot_types(static)
     own = dict(static.constructors)
     found = []
     for name, payload in constructors:
@@ -123,12 +118,12 @@ def describe_results(
     if isinstance(type_, types.Record) and type_.is_tuple and type_.fields:
         inner = dict(_written_fields(written))
         return tuple(
-            describe(name, part, static_of(element), inner.get(name))
+            describe(name, part, static_types.static_of(element), inner.get(name))
             for (name, part), element in zip(
                 type_.fields, values.elements(value), strict=True
             )
         )
-    return (describe("", type_, static_of(value), written),)
+    return (describe("", type_, static_types.static_of(value), written),)
 
 
 def array_text(type_: types.Type) -> str | None:

@@ -13,17 +13,11 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
+from minifut.ir import traverse
 from minifut.ir.core import Apply, Function, Param
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
 from minifut.ir.search import nodes_of
-from minifut.ir.traverse import (
-    bound_names,
-    free_names,
-    map_children,
-    size_names,
-    substitute,
-)
 from minifut.ir.types import ArrayType
 from minifut.names import Name, NameSource
 
@@ -32,7 +26,7 @@ def lift(
     functions: tuple[Function, ...], known: Set[Name], names: NameSource
 ) -> tuple[Function, ...]:
     """The functions, mentioning nothing but their own and what is `known` to all."""
-    if not any(free_names(function) - known for function in functions):
+    if not any(traverse.free_names(function) - known for function in functions):
         return functions
     scope = scope_of(*functions)
     needs = {
@@ -50,15 +44,15 @@ def _needs(
     needs, inside, calls = {}, {}, {}
     for function in functions:
         name = function.name
-        needs[name] = free_names(function) - known
+        needs[name] = traverse.free_names(function) - known
         calls[name] = {n.function for n in nodes_of(Apply, function)}
-        inside[name] = {*bound_names(function), *known}
+        inside[name] = {*traverse.bound_names(function), *known}
     changed = True
     while changed:
         changed = False
         for name, own in needs.items():
             more = set().union(*[needs.get(callee, ()) for callee in calls[name]])
-            more = more.union(*[size_names(scope[need]) for need in own])
+            more = more.union(*[traverse.size_names(scope[need]) for need in own])
             if not more <= own | inside[name]:
                 own |= more - inside[name]
                 changed = True
@@ -71,13 +65,13 @@ def _lifted(
     def called(node: Any) -> Any:
         if isinstance(node, Apply) and needs.get(node.function):
             return replace(node, arguments=(*node.arguments, *needs[node.function]))
-        return map_children(node, called)
+        return traverse.map_children(node, called)
 
-    function = map_children(function, called)
+    function = traverse.map_children(function, called)
     own = needs[function.name]
     if not own:
         return function
     inner = {name: names.like(name) for name in own}
-    more = tuple(Param(inner[n], substitute(scope[n], inner)) for n in own)
-    changed = substitute(function, inner)
+    more = tuple(Param(inner[n], traverse.substitute(scope[n], inner)) for n in own)
+    changed = traverse.substitute(function, inner)
     return replace(changed, parameters=(*changed.parameters, *more))

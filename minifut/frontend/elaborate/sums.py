@@ -8,13 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.static_types import (
-    StaticSum,
-    build,
-    has_unknown,
-    slot_types,
-)
+from minifut.frontend.elaborate import static_types, values
 from minifut.frontend.elaborate.values import Leaf, Value, constant
 from minifut.ir import core
 from minifut.ir.core import Constant
@@ -24,19 +18,19 @@ if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
 
 
-def tag(type_: StaticSum, constructor: str) -> Constant:
+def tag(type_: static_types.StaticSum, constructor: str) -> Constant:
     """The tag of a constructor."""
     names = [name for name, _ in type_.constructors]
     return Constant(names.index(constructor), U8)
 
 
 def construct(
-    work: Work, type_: StaticSum, constructor: str, payload: list[Value]
+    work: Work, type_: static_types.StaticSum, constructor: str, payload: list[Value]
 ) -> Value:
     """`#constructor payload`; the slots of others are filled with zeros."""
-    if has_unknown(type_):
+    if static_types.has_unknown(type_):
         return values.Known(constructor, tuple(payload))
-    slots, uses = slot_types(type_)
+    slots, uses = static_types.slot_types(type_)
     filled: list[Leaf | None] = [None] * len(slots)
     own = [leaf for value in payload for leaf in values.leaves(value)]
     for place, leaf in zip(uses[constructor], own, strict=True):
@@ -53,10 +47,10 @@ def payload(work: Work, value: Value, constructor: str) -> list[Value]:
     if isinstance(value, values.Known):
         return list(value.payload)
     assert isinstance(value, values.SumValue)
-    _, uses = slot_types(value.type)
+    _, uses = static_types.slot_types(value.type)
     own = iter([value.leaves[1 + place] for place in uses[constructor]])
     parts = dict(value.type.constructors)[constructor]
-    return [build(part, own, work) for part in parts]
+    return [static_types.build(part, own, work) for part in parts]
 
 
 def tests(value: Value, constructor: str) -> list[tuple[Leaf, Constant]]:

@@ -8,17 +8,8 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import error
 from minifut.frontend import syntax
-from minifut.frontend.elaborate import values
+from minifut.frontend.elaborate import environment, values
 from minifut.frontend.elaborate.application import call_closure
-from minifut.frontend.elaborate.environment import (
-    Deferred,
-    ElaboratedFunctor,
-    Environment,
-    Module,
-    Sealed,
-    SizeParameter,
-    Term,
-)
 from minifut.frontend.elaborate.sealed import unseal
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import is_type
@@ -30,14 +21,14 @@ if TYPE_CHECKING:
     from minifut.frontend.elaborate.work import Work
 
 
-def lookup(name: syntax.QualName, env: Environment) -> Term:
+def lookup(name: syntax.QualName, env: environment.Environment) -> environment.Term:
     """The value or module of a qualified name; a qualifier may also be a record."""
     first, *rest = (*name.qualifiers, name.name)
     found = env.term(first)
     for part in rest:
-        if isinstance(found, Deferred):
+        if isinstance(found, environment.Deferred):
             found = found.evaluate()
-        if isinstance(found, Module):
+        if isinstance(found, environment.Module):
             found = found.terms.get(part)
         elif isinstance(found, values.RecordValue):
             found = found.fields[part]
@@ -50,19 +41,19 @@ def lookup(name: syntax.QualName, env: Environment) -> Term:
     return found
 
 
-def variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
+def variable(exp: syntax.Var, env: environment.Environment, work: Work) -> Value:
     found = lookup(exp.name, env)
-    if isinstance(found, SizeParameter):
+    if isinstance(found, environment.SizeParameter):
         size = resolve_size(SizeVar(found.name), found.env, work, emit=True)
         if size is None:
             raise error(
                 exp.location, f"the size {exp.name} is not known here", "not-supported"
             )
         return work.size_leaf(size)
-    if isinstance(found, Deferred):
+    if isinstance(found, environment.Deferred):
         found = found.evaluate()
         work.location = exp.location
-    if isinstance(found, Sealed):
+    if isinstance(found, environment.Sealed):
         closure, instance, home = unseal(found, exp.instance, env.capture())
         found = replace(closure, instance=(instance, home))
         if not found.parameters:
@@ -76,12 +67,12 @@ def variable(exp: syntax.Var, env: Environment, work: Work) -> Value:
         return found
     if isinstance(found, Primitive) and found.name == "unflatten" and exp.instance:
         return replace(found, instance=(exp.instance, env.capture()))
-    assert not isinstance(found, (Module, ElaboratedFunctor))
+    assert not isinstance(found, (environment.Module, environment.ElaboratedFunctor))
     return found
 
 
 def _with_instance(
-    closure: Closure, own: Mapping[Name, Type | Size], env: Environment
+    closure: Closure, own: Mapping[Name, Type | Size], env: environment.Environment
 ) -> Closure:
     """A use of a function. One within its own body has the type
     parameters of that body (sizes follow from the arguments)."""

@@ -19,18 +19,9 @@ from functools import cache
 from operator import attrgetter
 from typing import Any, TypeAlias
 
+from minifut.frontend.syntax import patterns
 from minifut.frontend.syntax.expressions import Exp, LetUpdate, SliceIndex, Var
 from minifut.frontend.syntax.node import Node
-from minifut.frontend.syntax.patterns import (
-    AscribedPattern,
-    AttributedPattern,
-    ConstructorPattern,
-    NamePattern,
-    ParensPattern,
-    Pattern,
-    RecordPattern,
-    TuplePattern,
-)
 from minifut.names import Name
 
 BindingKey: TypeAlias = str | tuple[str, int]
@@ -96,35 +87,37 @@ def subexpressions(exp: Exp) -> list[Exp]:
     return found
 
 
-def sub_patterns(pattern: Pattern) -> list[tuple[BindingKey | None, Pattern]]:
+def sub_patterns(
+    pattern: patterns.Pattern,
+) -> list[tuple[BindingKey | None, patterns.Pattern]]:
     """The patterns right below, with the part of the value that each is matched with;
     None is the whole value."""
     match pattern:
         case (
-            ParensPattern(inner=inner)
-            | AscribedPattern(inner=inner)
-            | AttributedPattern(inner=inner)
+            patterns.ParensPattern(inner=inner)
+            | patterns.AscribedPattern(inner=inner)
+            | patterns.AttributedPattern(inner=inner)
         ):
             return [(None, inner)]
-        case TuplePattern(elements=elements):
+        case patterns.TuplePattern(elements=elements):
             return [(str(i), element) for i, element in enumerate(elements)]
-        case RecordPattern(fields=parts):
+        case patterns.RecordPattern(fields=parts):
             return list(parts)
-        case ConstructorPattern(constructor=name, arguments=arguments):
+        case patterns.ConstructorPattern(constructor=name, arguments=arguments):
             return [((name, i), argument) for i, argument in enumerate(arguments)]
         case _:
             return []
 
 
-def binders(pattern: Pattern) -> list[NamePattern]:
+def binders(pattern: patterns.Pattern) -> list[patterns.NamePattern]:
     """What binds names in a pattern, from left to right."""
-    if isinstance(pattern, NamePattern):
+    if isinstance(pattern, patterns.NamePattern):
         return [pattern]
     found = []
     waiting = [pattern]
     while waiting:
         item = waiting.pop()
-        if isinstance(item, NamePattern):
+        if isinstance(item, patterns.NamePattern):
             found.append(item)
         waiting += [inner for _, inner in reversed(sub_patterns(item))]
     return found

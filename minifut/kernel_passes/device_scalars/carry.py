@@ -40,6 +40,7 @@ from minifut.ir.sizes import ONE, ZERO
 from minifut.ir.traverse import map_children, substitute
 from minifut.ir.types import BOOL, ScalarType
 from minifut.kernel_ir import nodes as kc
+from minifut.kernel_passes.device_scalars import moves
 from minifut.kernel_passes.device_scalars.choose import (
     Carried,
     Chooser,
@@ -47,11 +48,6 @@ from minifut.kernel_passes.device_scalars.choose import (
     HostForOrWhile,
 )
 from minifut.kernel_passes.device_scalars.left_loops import has_launches_alone
-from minifut.kernel_passes.device_scalars.moves import (
-    last_move,
-    unused_name,
-    without_drops,
-)
 from minifut.kernel_passes.device_scalars.plan import plans_of
 from minifut.names import Name, NameSource
 
@@ -199,14 +195,14 @@ class _Carrier:
         condition: Condition | None,
     ) -> kc.HostBlock:
         """An iteration that reads what the one before left, and leaves its own."""
-        move = last_move(block)
+        move = moves.last_move(block)
         kept = {c.source.name for c in carried if c.source}
         if condition:
             kept.add(condition.memory.name)
         made: list[kc.HostStatement] = [
             kc.HostAssign(c.before, _read(c.memory), c.memory.element) for c in carried
         ]
-        for statement in without_drops(block.statements, kept):
+        for statement in moves.without_drops(block.statements, kept):
             if statement is move:
                 made += self.end(move, carried, condition)
             else:
@@ -235,7 +231,7 @@ class _Carrier:
         made: list[kc.HostStatement] = [kc.Allocate(to, ONE) for _, to in stored]
         if stored:
             taken = {*self.known, *(kernel.name for kernel in self.kernels)}
-            name = unused_name(f"{self.function.name.base}_store", taken)
+            name = moves.unused_name(f"{self.function.name.base}_store", taken)
             kernel = storing(name, [to.element for _, to in stored], self.names)
             self.kernels.append(kernel)
             made.append(launch_of(kernel, stored))
@@ -267,7 +263,7 @@ def _read(memory: kc.Memory) -> kc.ReadElement:
 def _start_of(loop: HostForOrWhile, before: list[kc.HostStatement]) -> int:
     """The place behind the statement that passes initial values; 0 if there is
     none."""
-    move = last_move(loop.body)
+    move = moves.last_move(loop.body)
     for at in range(len(before), 0, -1):
         statement = before[at - 1]
         if move is None or isinstance(statement, HostForOrWhile):

@@ -16,12 +16,7 @@ from minifut.ir.node import immutable
 from minifut.ir.search import nodes_of
 from minifut.ir.types import BOOL, F16
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.device_scalars.moves import (
-    ScalarSources,
-    definitions_in,
-    last_move,
-    names_in,
-)
+from minifut.kernel_passes.device_scalars import moves
 from minifut.kernel_passes.device_scalars.plan import operands_of
 from minifut.names import Name, NameSource
 
@@ -79,14 +74,14 @@ class Chooser:
             return None
         wanted = _wanted(loop)
         definition = wanted.get(loop.condition)
-        kept = self.refused | names_in(between)
+        kept = self.refused | moves.names_in(between)
         if definition is None or not kept.isdisjoint(wanted):
             return None
         if definition.name not in _from_device(loop.body, self.joined, wanted):
             return None
         if any(each.type == F16 for each in wanted.values()):
             return None
-        source = ScalarSources(loop.body, self.joined).of(definition)
+        source = moves.ScalarSources(loop.body, self.joined).of(definition)
         memory = source or kc.Memory(self.names.like(loop.condition), BOOL)
         read = self.names.like(loop.condition)
         return Condition(loop.condition, definition, memory, read, source is None)
@@ -97,11 +92,11 @@ class Chooser:
         """The scalars of a loop that are computed from what the device has; all that
         change if it `is_left` to the device."""
         wanted = _wanted(loop)
-        kept = self.refused | names_in(between)
+        kept = self.refused | moves.names_in(between)
         if isinstance(loop, kc.HostWhile):
             kept.add(loop.condition)
         from_device = _from_device(loop.body, self.joined, wanted)
-        sources = ScalarSources(loop.body, self.joined)
+        sources = moves.ScalarSources(loop.body, self.joined)
         carried = {
             scalar: self._carried(scalar, definition, sources.of(definition))
             for scalar, definition in wanted.items()
@@ -109,7 +104,7 @@ class Chooser:
             and (is_left or definition.name in from_device)
             and definition.type != F16
         }
-        move = last_move(loop.body)
+        move = moves.last_move(loop.body)
         assert move is not None
         pairs = list(zip(move.targets, move.sources, strict=True))
         size = -1
@@ -133,9 +128,9 @@ class Chooser:
 
 def _wanted(loop: HostForOrWhile) -> dict[Name, kc.HostAssign]:
     """The scalars that a loop passes on, with what defines them anew in its body."""
-    move = last_move(loop.body)
+    move = moves.last_move(loop.body)
     assert move is not None
-    definitions = definitions_in(loop.body)
+    definitions = moves.definitions_in(loop.body)
     return {
         target: definitions[source]
         for target, source in zip(move.targets, move.sources, strict=True)

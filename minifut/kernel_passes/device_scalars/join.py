@@ -21,12 +21,7 @@ from minifut.ir.node import replace
 from minifut.ir.sizes import ZERO
 from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.device_scalars.moves import (
-    ScalarSources,
-    definitions_in,
-    last_move,
-    without_drops,
-)
+from minifut.kernel_passes.device_scalars import moves
 from minifut.names import Name, NameSource
 
 
@@ -84,11 +79,11 @@ class _Joiner:
 
     def sources(self, side: kc.HostBlock) -> dict[Name, kc.Memory]:
         """The memories from which one side reads what it gives."""
-        move = last_move(side)
+        move = moves.last_move(side)
         if move is None:
             return {}
-        definitions = definitions_in(side)
-        sources = ScalarSources(side, frozenset(self.joined))
+        definitions = moves.definitions_in(side)
+        sources = moves.ScalarSources(side, frozenset(self.joined))
         found: dict[Name, kc.Memory] = {}
         for target, source in zip(move.targets, move.sources, strict=True):
             if isinstance(source, Name) and source in definitions:
@@ -104,7 +99,7 @@ class _Joiner:
         given: dict[Name, kc.Memory],
     ) -> kc.HostBlock:
         """One side that gives memories in the place of scalars."""
-        move = last_move(side)
+        move = moves.last_move(side)
         assert move is not None
         pairs: list[tuple[Name, Atom]] = [
             (given[target].name, sources[target].name)
@@ -115,7 +110,7 @@ class _Joiner:
         new = kc.HostMove(tuple(t for t, _ in pairs), tuple(s for _, s in pairs))
         kept = dict.fromkeys(sources[target].name for target in given)
         statements: list[kc.HostStatement] = []
-        for statement in without_drops(side.statements, set(kept)):
+        for statement in moves.without_drops(side.statements, set(kept)):
             statements += (
                 [new, kc.Drop(tuple(kept))] if statement is move else [statement]
             )

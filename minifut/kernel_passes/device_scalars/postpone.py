@@ -19,12 +19,7 @@ from minifut.ir.node import replace
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import rename_to, walk
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.device_scalars.moves import (
-    ScalarSources,
-    definitions_in,
-    names_in,
-    without_drops,
-)
+from minifut.kernel_passes.device_scalars import moves
 from minifut.kernel_passes.device_scalars.plan import chain_of, operands_of, plans_of
 from minifut.names import Name, NameSource
 
@@ -39,7 +34,7 @@ def postpone_reads(
         return function
     kept, late = _divided(function)
     results = {r for r in function.results if isinstance(r, Name)}
-    wanted = (names_in(late) | results) & names_in(kept)
+    wanted = (moves.names_in(late) | results) & moves.names_in(kept)
     again = {
         each: definitions[each]
         for name in wanted & definitions.keys()
@@ -52,13 +47,13 @@ def postpone_reads(
         definition.exp.memory.name
         for definition in (
             *again.values(),
-            *definitions_in(kc.HostBlock(late)).values(),
+            *moves.definitions_in(kc.HostBlock(late)).values(),
         )
         if isinstance(definition.exp, kc.ReadElement)
     }
     body = kc.HostBlock(
         (
-            *without_drops(kept, memories),
+            *moves.without_drops(kept, memories),
             *rename_to(kc.HostBlock((*again.values(), *late)), renamed).statements,
             kc.Drop(tuple(name for name in _allocated(kept) if name in memories)),
         )
@@ -76,7 +71,7 @@ def _divided(
     function: kc.HostFunction,
 ) -> tuple[tuple[kc.HostStatement, ...], tuple[kc.HostStatement, ...]]:
     """The statements of the function, and those that go behind them."""
-    sources = ScalarSources(function.body, frozenset())
+    sources = moves.ScalarSources(function.body, frozenset())
     scalars = {n.name for n in nodes_of(kc.HostAssign, function.body)}
     kept: list[kc.HostStatement] = []
     late: list[kc.HostStatement] = []
@@ -89,12 +84,12 @@ def _divided(
         else:
             kept.append(statement)
             if not isinstance(statement, kc.Drop):
-                needed |= names_in([statement])
+                needed |= moves.names_in([statement])
     return tuple(reversed(kept)), tuple(reversed(late))
 
 
 def _is_free(
-    statement: kc.HostStatement, sources: ScalarSources, scalars: set[Name]
+    statement: kc.HostStatement, sources: moves.ScalarSources, scalars: set[Name]
 ) -> bool:
     """Whether a statement only defines scalars, and means the same later."""
     match statement:
@@ -127,9 +122,9 @@ def _defined(statement: kc.HostStatement) -> set[Name]:
 def _read_definitions(block: kc.HostBlock) -> dict[Name, kc.HostAssign]:
     """The scalars that are read from memory that holds nothing else from then on, and
     what is computed from them."""
-    sources = ScalarSources(block, frozenset())
+    sources = moves.ScalarSources(block, frozenset())
     found: dict[Name, kc.HostAssign] = {}
-    for name, definition in definitions_in(block).items():
+    for name, definition in moves.definitions_in(block).items():
         if sources.of(definition) or operands_of(definition) & found.keys():
             found[name] = definition
     return found

@@ -18,29 +18,9 @@ from minifut.ir.traverse import map_children
 from minifut.ir.types import BOOL, F32, F64, I32, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.powers import shift_or_mask
-from minifut.kernel_passes.vectorise.accesses import (
-    gather,
-    gather_at_data,
-    gather_masked,
-    load_backwards,
-    load_masked,
-    load_vector,
-    load_within_edges,
-)
+from minifut.kernel_passes.vectorise import accesses, division, permutations
 from minifut.kernel_passes.vectorise.affine import Affine, affine, is_zero, size_in_lane
 from minifut.kernel_passes.vectorise.context import NotVectorisable
-from minifut.kernel_passes.vectorise.division import (
-    QUOTIENTS,
-    RESTS,
-    by_constant,
-    by_steps,
-)
-from minifut.kernel_passes.vectorise.permutations import (
-    OwnBlock,
-    combined_numbers,
-    load_partners,
-    shifted_numbers,
-)
 from minifut.kernel_passes.vectorise.position_masks import compared_positions
 from minifut.kernel_passes.vectorise.positions_as_floats import positions_as_floats
 from minifut.kernel_passes.vectorise.rows import Rounds
@@ -53,14 +33,14 @@ from minifut.rewrite.strategy import first_of
 from minifut.rewrite.trace import Derivation
 
 LOADS = (
-    load_vector,
-    load_backwards,
-    load_within_edges,
+    accesses.load_vector,
+    accesses.load_backwards,
+    accesses.load_within_edges,
     load_strided,
-    load_masked,
-    gather_masked,
-    gather_at_data,
-    gather,
+    accesses.load_masked,
+    accesses.gather_masked,
+    accesses.gather_at_data,
+    accesses.gather,
 )
 COMPARED = {name: INFIX[name] for name in COMPARISONS}
 
@@ -85,7 +65,7 @@ class ExpressionVectoriser(VectorOperations):
         self.own: dict[kc.Memory, kc.Memory] = {}
         self.numbers = numbers
         self.mask: kc.Expression | None = None
-        self.own_block: OwnBlock | None = None
+        self.own_block: permutations.OwnBlock | None = None
         """where the index of the first lane is a multiple of the lanes"""
         self.loops: list[Rounds] = []
         """around what is vectorised"""
@@ -131,9 +111,9 @@ class ExpressionVectoriser(VectorOperations):
             return self.integers(*found)
         if (same := self.shared(exp)) is not None:
             return same
-        if (numbers := combined_numbers(exp, self)) is not None:
+        if (numbers := permutations.combined_numbers(exp, self)) is not None:
             return numbers
-        if (numbers := shifted_numbers(exp, self)) is not None:
+        if (numbers := permutations.shifted_numbers(exp, self)) is not None:
             return numbers
         match exp:
             case kc.Variable() | kc.Register():
@@ -241,15 +221,18 @@ class ExpressionVectoriser(VectorOperations):
         self, operator: Operator, operands: Sequence[kc.Expression]
     ) -> kc.Expression | None:
         """A quotient or remainder of an affine value."""
-        if operator.type != I64 or operator.name not in (*QUOTIENTS, *RESTS):
+        if operator.type != I64 or operator.name not in (
+            *division.QUOTIENTS,
+            *division.RESTS,
+        ):
             return None
         dividend, divisor = affine(operands[0], self.affine, self.varying), operands[1]
         match dividend, divisor:
             case (first, int(step)), kc.Literal(value=value) if step > 1:
                 if shift_or_mask(operator, divisor) is None:
-                    return by_constant(self, operator, first, step, int(value))
+                    return division.by_constant(self, operator, first, step, int(value))
             case (first, 1), _ if not self.varies(divisor):
-                return by_steps(self, operator, first, divisor)
+                return division.by_steps(self, operator, first, divisor)
         return None
 
     def by_power_of_two(
@@ -338,8 +321,10 @@ class ExpressionVectoriser(VectorOperations):
         if load.memory in self.own:
             return self.load_own(load)
         private = load.memory.space == "private"
-        rules = LOADS if self.own_block is None else (load_partners, *LOADS)
-        outcome = first_of((load_vector,) if private else rules, load, self)
+        rules = (
+            LOADS if self.own_block is None else (permutations.load_partners, *LOADS)
+        )
+        outcome = first_of((accesses.load_vector,) if private else rules, load, self)
         if isinstance(outcome, Declined):
             raise NotVectorisable("a private array" if private else outcome.reason)
         return self.from_memory(load.memory, outcome)

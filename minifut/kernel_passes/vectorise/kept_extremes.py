@@ -16,16 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minifut.ir import cases
 from minifut.ir.alpha import alpha_equal
-from minifut.ir.cases import (
-    LEFT,
-    RIGHT,
-    KnownOutcome,
-    Outcomes,
-    chosen,
-    component,
-    computed,
-)
 from minifut.ir.node import immutable
 from minifut.ir.scalars import COMPARE
 from minifut.ir.search import nodes_of
@@ -128,22 +120,22 @@ def _kept(
     """Whether an element with such a key is kept; None if that is not all there is."""
     # an element comes after those that were kept
     outcomes = {KEY: outcome, PLACE: -1}
-    known: dict[Name, KnownOutcome] = {
-        best.name: component(KEY, LEFT, outcomes),
-        place.name: component(PLACE, LEFT, outcomes),
-        loop.variable.name: component(PLACE, RIGHT, outcomes),
+    known: dict[Name, cases.KnownOutcome] = {
+        best.name: cases.component(KEY, cases.LEFT, outcomes),
+        place.name: cases.component(PLACE, cases.LEFT, outcomes),
+        loop.variable.name: cases.component(PLACE, cases.RIGHT, outcomes),
     }
     if not _run(loop.body.statements, known, key.name, outcomes):
         return None
-    sides = chosen((known[best.name], known[place.name]))
-    return RIGHT in sides if len(sides) == 1 else None
+    sides = cases.chosen((known[best.name], known[place.name]))
+    return cases.RIGHT in sides if len(sides) == 1 else None
 
 
 def _run(
     statements: Sequence[kc.Statement],
-    known: dict[Name, KnownOutcome],
+    known: dict[Name, cases.KnownOutcome],
     key: Name,
-    outcomes: Outcomes,
+    outcomes: cases.Outcomes,
 ) -> bool:
     """Follow statements; whether all branches are decided."""
     for s in statements:
@@ -152,7 +144,7 @@ def _run(
         match s:
             case kc.Declare(kc.Variable(name), init):
                 value = None if init is None else _value(init, known, outcomes)
-                new = component(KEY, RIGHT, outcomes)
+                new = cases.component(KEY, cases.RIGHT, outcomes)
                 known[name] = new if name == key else value
             case kc.Assign(kc.Variable(name), exp):
                 if name == key:
@@ -169,8 +161,8 @@ def _run(
 
 
 def _value(
-    exp: kc.Expression, known: dict[Name, KnownOutcome], outcomes: Outcomes
-) -> KnownOutcome:
+    exp: kc.Expression, known: dict[Name, cases.KnownOutcome], outcomes: cases.Outcomes
+) -> cases.KnownOutcome:
     match exp:
         case kc.Variable(name):
             return known.get(name)
@@ -182,5 +174,5 @@ def _value(
                 return _value(then if holds else otherwise, known, outcomes)
         case kc.Operation(table, operands):
             values = [_value(o, known, outcomes) for o in operands]
-            return computed(table.name, values, outcomes)
+            return cases.computed(table.name, values, outcomes)
     return None

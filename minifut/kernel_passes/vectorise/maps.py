@@ -26,15 +26,10 @@ from minifut.kernel_ir.assignments import declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
+from minifut.kernel_passes.vectorise import private_arrays
 from minifut.kernel_passes.vectorise.context import LIFT, WIDTHS, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.jam import Jam, vectors_at_once
 from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
-from minifut.kernel_passes.vectorise.private_arrays import (
-    Owned,
-    find_own_arrays,
-    fitting,
-    has_scratch,
-)
 from minifut.kernel_passes.vectorise.rows import tested_before
 from minifut.kernel_passes.vectorise.shared_rounds import (
     share_rounds,
@@ -153,7 +148,7 @@ def vectorise_map(loop: kc.For, context: LoopContext) -> KernelOutcome:
     body = loop.body.statements
     rest = k.variable("rest", kc.LONG)
     apart = context.fresh and is_distributed(k, loop)
-    own = find_own_arrays(k, loop, apart)
+    own = private_arrays.find_own_arrays(k, loop, apart)
 
     def ranges() -> IndexRanges:
         return IndexRanges.within(loop, context.around)
@@ -171,7 +166,7 @@ def vectorise_map(loop: kc.For, context: LoopContext) -> KernelOutcome:
             return
         with k.branch(kc.all_of([stop - start >= width, *conditions])):
             k.statements.extend(vectors)
-        longer = has_scratch(own) and width > WIDTHS[-1]
+        longer = private_arrays.has_scratch(own) and width > WIDTHS[-1]
         is_short = (context.inside or is_row) and width >= WIDTHS[-1]
         if narrower and (longer or is_short):
             with k.otherwise(), untraced(k, True):
@@ -191,7 +186,7 @@ class _Points:
     k: CodeBuilder
     loop: kc.For
     context: LoopContext
-    own: Owned
+    own: private_arrays.Owned
     in_place: frozenset[kc.Memory]
     extremes: tuple[PointExtreme, ...]
 
@@ -237,7 +232,7 @@ class _Points:
                 k.assign(rest, stop)
             lanes.combine()
         tested = tested_before(assumed, loop.body.statements)
-        return vectors, [*fitting(self.own, width), *tested]
+        return vectors, [*private_arrays.fitting(self.own, width), *tested]
 
     def divided(
         self,

@@ -15,12 +15,8 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import declared
 from minifut.kernel_passes.context import MASKS, CodeContext, KernelOutcome
 from minifut.kernel_passes.if_convert import converted
+from minifut.kernel_passes.vectorise import divergent_loops
 from minifut.kernel_passes.vectorise.context import NOTHING
-from minifut.kernel_passes.vectorise.divergent_loops import (
-    refuse_probes,
-    refuse_streams,
-    refuse_writes,
-)
 from minifut.rewrite.rule import Declined, rule
 
 if TYPE_CHECKING:
@@ -139,9 +135,9 @@ def mask_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutcome:
     lanes = vectoriser.lanes
     if not isinstance(loop, kc.While) or not lanes.varies(loop.condition):
         return None
-    refuse_streams(loop.body, (), lanes.varying)
-    refuse_probes(loop)
-    refuse_writes(loop.body)
+    divergent_loops.refuse_streams(loop.body, (), lanes.varying)
+    divergent_loops.refuse_probes(loop)
+    divergent_loops.refuse_writes(loop.body)
     outer = lanes.mask
     made: list[kc.Statement] = []
     first = lanes.both(outer, lanes.vectorise(loop.condition))
@@ -187,7 +183,7 @@ def mask_counted_loop(loop: kc.Statement, vectoriser: Vectoriser) -> KernelOutco
     apart = variable.name in lanes.varying
     if not apart and not lanes.varies(loop.bound):
         return None
-    refuse_streams(loop.body, (variable.name,), lanes.varying)
+    divergent_loops.refuse_streams(loop.body, (variable.name,), lanes.varying)
     wide, start = variable, loop.start
     if apart:
         wide = kc.Variable(variable.name, lanes.wide(variable.type.scalar))

@@ -15,14 +15,9 @@ from minifut.ir.search import contains
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.if_convert import if_convert
+from minifut.kernel_passes.vectorise import folds
 from minifut.kernel_passes.vectorise.block_folds import CHOICE, chooses_floats
 from minifut.kernel_passes.vectorise.context import LIFT, LoopContext, widths_of
-from minifut.kernel_passes.vectorise.folds import (
-    COMMUTES,
-    away_from_ends,
-    folded,
-    reads_whole_vectors,
-)
 from minifut.kernel_passes.vectorise.operators import Fold, VectorCode
 from minifut.rewrite.rule import Declined, rule
 
@@ -72,12 +67,14 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
         right == 0.0f => right == 0
     """
     if fold.commutes:
-        return Declined(COMMUTES)
+        return Declined(folds.COMMUTES)
     k, code = context.k, fold.code()
-    most = away_from_ends(fold, k)
+    most = folds.away_from_ends(fold, k)
     if not contains(kc.Block(most.body), CHOICE) and not chooses_floats(code):
         return Declined("scalar code has no jumps: independent accumulators are enough")
-    if not reads_whole_vectors(replace(most, body=tuple(if_convert(k, most.body)))):
+    if not folds.reads_whole_vectors(
+        replace(most, body=tuple(if_convert(k, most.body)))
+    ):
         return Declined("elements are apart in memory")
 
     def make(vectorised: VectorCode) -> None:
@@ -93,4 +90,4 @@ def fold_vectors_in_order(fold: Fold, context: LoopContext) -> KernelOutcome:
             vectorised.k.assign_all(fold.running, vectorised.last())
         k.assign(fold.start, whole)
 
-    return folded(fold, context, make)
+    return folds.folded(fold, context, make)

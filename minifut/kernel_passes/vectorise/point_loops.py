@@ -25,14 +25,9 @@ from collections.abc import Sequence
 from minifut.ir.search import classes_in, nodes_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
+from minifut.kernel_passes import editor
 from minifut.kernel_passes.check_ranges import check_ranges_first
 from minifut.kernel_passes.context import CodeContext, rewritten
-from minifut.kernel_passes.editor import (
-    KernelEditor,
-    change_loops,
-    loops_inside,
-    loops_of,
-)
 from minifut.kernel_passes.vectorise.accesses import MASKABLE
 from minifut.kernel_passes.vectorise.affine import Affine, affine, number_of
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
@@ -61,9 +56,9 @@ FOLD_OF_POINTS = 2
 LEFT_TO_DEVICE = "the device's compiler vectorises a body without loops"
 
 
-def vectorise_points(k: KernelEditor) -> None:
+def vectorise_points(k: editor.KernelEditor) -> None:
     """Do several points of expensive loops at once, in explicit vectors."""
-    found = [loop for loop in loops_of(k.statements) if isinstance(loop, kc.For)]
+    found = [loop for loop in editor.loops_of(k.statements) if isinstance(loop, kc.For)]
     loops = [loop for loop in found if loop.points]
     reordered = _reordered(k.statements)
     checked = any(kc.Fail in classes_in(f.body) for f in found if not f.points)
@@ -84,7 +79,7 @@ def _is_profitable(loop: kc.For) -> bool:
         return fills_vectors
     folds = any(
         isinstance(inner, kc.While) or not inner.points
-        for inner in loops_of(loop.body.statements)
+        for inner in editor.loops_of(loop.body.statements)
     )
     return (
         folds
@@ -144,13 +139,13 @@ def _reordered(statements: Sequence[kc.Statement]) -> frozenset[Name]:
     return frozenset(
         loop.variable.name
         for node in nodes_of(kc.Reassociate, *statements)
-        for loop in loops_of(node.body.statements)
+        for loop in editor.loops_of(node.body.statements)
         if isinstance(loop, kc.For)
     )
 
 
 def _fold_in_vectors(
-    k: KernelEditor, loop: kc.For, reordered: frozenset[Name]
+    k: editor.KernelEditor, loop: kc.For, reordered: frozenset[Name]
 ) -> tuple[kc.Statement, ...] | None:
     """A fold inside of a point in vectors, its checks tested before it; one of integers
     is left to the device's compiler then."""
@@ -169,7 +164,7 @@ def _fold_in_vectors(
         fails = checked is not None and each is loop
         return None if fails else rewritten(fold_row_in_lanes, each, context)
 
-    return in_lanes(loop) if checked is None else change_loops(checked, in_lanes)
+    return in_lanes(loop) if checked is None else editor.change_loops(checked, in_lanes)
 
 
 def _has_vectors(loop: kc.For) -> bool:
@@ -186,7 +181,7 @@ def _collects(loop: kc.For) -> bool:
 
 
 def _vectorised(
-    k: KernelEditor,
+    k: editor.KernelEditor,
     loop: kc.For,
     reordered: frozenset[Name],
     inside: bool = False,
@@ -205,13 +200,13 @@ def _vectorised(
         found = None
         if inside or around >= FOLD_OF_POINTS:
             found = _fold_in_vectors(k, loop, reordered)
-        return (loops_inside(loop, deeper),) if found is None else found
+        return (editor.loops_inside(loop, deeper),) if found is None else found
     moves = moves_rows(loop)
     if moves and sums_rows(loop):
         return (loop,)
     gains = _is_profitable(loop) or (not inside and _gathers_with_checks(loop))
     if moves or not gains:
-        return (loops_inside(loop, further),)
+        return (editor.loops_inside(loop, further),)
     limits, comments = lane_limits(loop.body.statements, loop.variable.name)
     context = loop_context(k, k.kernel.fresh, k.statements, limits, inside)
     outcome = vectorise_map(loop, context)
@@ -219,7 +214,7 @@ def _vectorised(
         declined = kc.Comment(f"no {vectorise_map.name}: {outcome.reason}")
         apart = rewritten(compute_calls_apart, loop, CodeContext(k))
         if apart is None:
-            return (declined, loops_inside(loop, further))
-        return (declined, *change_loops(apart, further))
+            return (declined, editor.loops_inside(loop, further))
+        return (declined, *editor.change_loops(apart, further))
     made: tuple[kc.Statement, ...] = outcome
     return (*comments, *made)

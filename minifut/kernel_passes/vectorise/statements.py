@@ -12,25 +12,15 @@ from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_ir.shuffles import first_active
+from minifut.kernel_passes.vectorise import masks, private_arrays
 from minifut.kernel_passes.vectorise.affine import Affine, affine
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.clamps import clamped_ends
 from minifut.kernel_passes.vectorise.context import NotVectorisable
 from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.expressions import ExpressionVectoriser
-from minifut.kernel_passes.vectorise.masks import (
-    mask_branch,
-    mask_counted_loop,
-    mask_loop,
-    select_in_lanes,
-)
 from minifut.kernel_passes.vectorise.own_elements import memory_in_place
 from minifut.kernel_passes.vectorise.permutations import combined_number, own_block
-from minifut.kernel_passes.vectorise.private_arrays import (
-    Owned,
-    declare_in_lanes,
-    refuse_scattered,
-)
 from minifut.kernel_passes.vectorise.row_squares import traverse_in_squares
 from minifut.kernel_passes.vectorise.rows import Rounds, waiting_loops
 from minifut.kernel_passes.vectorise.stores import STORES
@@ -49,7 +39,7 @@ def vectorise(
     width: int,
     running: Iterable[kc.Variable] = (),
     numbers: frozenset[Name] = frozenset(),
-    arrays: Owned | None = None,
+    arrays: private_arrays.Owned | None = None,
     rows: list[kc.Expression] | None = None,
     aligned: bool = False,
 ) -> list[kc.Statement]:
@@ -64,7 +54,7 @@ def vectorise(
     the width.
     Raises `NotVectorisable` with the reason.
     """
-    own, declared = declare_in_lanes(k, arrays or {}, width)
+    own, declared = private_arrays.declare_in_lanes(k, arrays or {}, width)
     _refuse_calls(statements)
     if rows is None:
         memory_in_place(statements, index, own)
@@ -72,7 +62,7 @@ def vectorise(
     given += [memory.name for memory in own]
     varying, changing = find_varying(statements, given), assigned(statements)
     _refuse_shared(statements, changing & varying - set(given))
-    refuse_scattered(statements, arrays or {}, varying)
+    private_arrays.refuse_scattered(statements, arrays or {}, varying)
     lanes = ExpressionVectoriser(width, varying, k.derivation, numbers)
     lanes.affine[index.name] = at
     lanes.own = own
@@ -295,10 +285,10 @@ class Vectoriser:
 
     def branch(self, branch: kc.Branch) -> None:
         """All lanes go the same way, or each its own."""
-        selected = select_in_lanes(branch, self)
+        selected = masks.select_in_lanes(branch, self)
         if isinstance(selected, tuple):
             self.out.extend(selected)
-        elif not self.masked(mask_branch, branch):
+        elif not self.masked(masks.mask_branch, branch):
             other = branch.otherwise and self.inner(branch.otherwise)
             then = self.inner(branch.then)
             self.out.append(kc.Branch(branch.condition, then, other))
@@ -307,10 +297,10 @@ class Vectoriser:
         """A loop that ends for all lanes at the same time, or for each at its own."""
         self.lanes.loops.append(Rounds.of(loop, self.reassociates))
         if isinstance(loop, kc.While):
-            if not self.masked(mask_loop, loop):
+            if not self.masked(masks.mask_loop, loop):
                 self.out.append(kc.While(loop.condition, self.inner(loop.body)))
         elif not (
-            self.masked(mask_counted_loop, loop)
+            self.masked(masks.mask_counted_loop, loop)
             or self.masked(traverse_in_squares, loop)
         ):
             if self.lanes.mask is not None and not calls_functions(loop.body):

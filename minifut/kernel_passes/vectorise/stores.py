@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import MASKS, KernelOutcome
-from minifut.kernel_passes.vectorise.accesses import (
-    first_index,
-    first_of_active,
-    lowest,
-    memory_of,
-    reversed_lanes,
-)
+from minifut.kernel_passes.vectorise import accesses
 from minifut.kernel_passes.vectorise.affine import affine
 from minifut.kernel_passes.vectorise.context import LIFT, NotVectorisable
 from minifut.rewrite.rule import Declined, rule
@@ -28,7 +22,7 @@ if TYPE_CHECKING:
     from minifut.kernel_passes.vectorise.statements import Vectoriser
 
 
-@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=accesses.memory_of)
 def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store contiguous elements as one vector.
 
@@ -44,11 +38,11 @@ def store_vector(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like before, with
         j + 1 => 3 * j
     """
-    first = first_index(store, vectoriser.lanes)
+    first = accesses.first_index(store, vectoriser.lanes)
     return (kc.Store(store.memory, first, _stored(store, vectoriser)),)
 
 
-@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=accesses.memory_of)
 def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store elements that lie in memory from the last lane to the first as one vector.
 
@@ -64,12 +58,12 @@ def store_backwards(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         like declines of store_vector
     """
     lanes = vectoriser.lanes
-    first = first_index(store, lanes, -1)
-    value = reversed_lanes(_stored(store, vectoriser))
-    return (kc.Store(store.memory, lowest(first, lanes), value),)
+    first = accesses.first_index(store, lanes, -1)
+    value = accesses.reversed_lanes(_stored(store, vectoriser))
+    return (kc.Store(store.memory, accesses.lowest(first, lanes), value),)
 
 
-@rule(kc.Store, paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=accesses.memory_of)
 def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the contiguous elements of the active lanes as a vector.
 
@@ -93,12 +87,12 @@ def store_masked(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
         ys[j] => ys[3 * j]
     """
     lanes = vectoriser.lanes
-    first = first_of_active(store, lanes)
+    first = accesses.first_of_active(store, lanes)
     value = _stored(store, vectoriser)
     return (kc.Store(store.memory, first, value, mask=lanes.mask),)
 
 
-@rule(kc.Store, label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Store, label="asVector", paper=LIFT, remark=accesses.memory_of)
 def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store a vector where data-dependent indices turn out to be consecutive and all
     lanes are active, else lane by lane.
@@ -142,7 +136,7 @@ def store_run(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     return (kc.Branch(whole, together, kc.Block(single)),)
 
 
-@rule(kc.Store, paper=MASKS, remark=memory_of)
+@rule(kc.Store, paper=MASKS, remark=accesses.memory_of)
 def scatter_lanes(store: kc.Store, vectoriser: Vectoriser) -> KernelOutcome:
     """Store the element of each lane in order, of the active ones if there is a mask.
 

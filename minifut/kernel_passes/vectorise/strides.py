@@ -17,11 +17,7 @@ from typing import TYPE_CHECKING
 
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import SHUFFLES, STRIDES, every
-from minifut.kernel_passes.vectorise.accesses import (
-    first_index,
-    memory_of,
-    side_by_side,
-)
+from minifut.kernel_passes.vectorise import accesses
 from minifut.kernel_passes.vectorise.affine import affine, number_of
 from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome
 from minifut.kernel_passes.vectorise.vectors import lane_bits
@@ -33,7 +29,7 @@ if TYPE_CHECKING:
 NO_SHORT_STRIDE = Declined("no lanes read every 2nd or 3rd element")
 
 
-@rule(kc.Load, label="asVector", paper=LIFT, remark=memory_of)
+@rule(kc.Load, label="asVector", paper=LIFT, remark=accesses.memory_of)
 def load_strided(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """Load vectors that have the elements of all lanes, and shuffle those together.
 
@@ -54,13 +50,13 @@ def load_strided(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     """
     found = affine(load.index, lanes.affine, lanes.varying)
     stride = None if found is None else number_of(found[1])
-    type_ = side_by_side(load, lanes)
+    type_ = accesses.side_by_side(load, lanes)
     if stride is None or stride not in STRIDES:
         return NO_SHORT_STRIDE
     name = every(stride, lanes.width, lane_bits(type_))
     if name not in SHUFFLES:
         return NO_SHORT_STRIDE
-    first = first_index(load, lanes, stride)
+    first = accesses.first_index(load, lanes, stride)
     begins = [n * lanes.width for n in range(stride - 1)]
     begins.append((stride - 1) * (lanes.width - 1))
     vectors = [

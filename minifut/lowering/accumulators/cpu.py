@@ -26,14 +26,7 @@ from minifut.lowering.cpu.partition import MultiIndex, smaller
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import fill_with
-from minifut.lowering.seghist.cpu import (
-    CHUNKS_PER_CORE,
-    ELEMENTS_PER_CELL,
-    SMALLEST_CHUNK,
-    combine_copies,
-    private_copies,
-    sum_of,
-)
+from minifut.lowering.seghist import cpu
 from minifut.lowering.seghist.subhistograms import subhistogram_at
 from minifut.lowering.segmap.points import outputs_of, run_points
 from minifut.names import Name
@@ -57,22 +50,22 @@ def lower(
     bins = [host.accumulators[root].bins for root in roots]
     sizes = host.sizes(operation.space.sizes)
     points = host.let_size(product(sizes), "points")
-    cells = host.let_size(sum_of(each.cells for each in bins), "cells")
+    cells = host.let_size(cpu.sum_of(each.cells for each in bins), "cells")
     updates = points * _rounds(host, operation)
-    smallest = maximum(Size.constant(SMALLEST_CHUNK), cells * ELEMENTS_PER_CELL)
-    most = minimum(host.cores() * CHUNKS_PER_CORE, points)
+    smallest = maximum(Size.constant(cpu.SMALLEST_CHUNK), cells * cpu.ELEMENTS_PER_CELL)
+    most = minimum(host.cores() * cpu.CHUNKS_PER_CORE, points)
     chunks = host.let_size(maximum(ONE, minimum(most, updates // smallest)), "chunks")
     several = host.let_size(minimum(ONE, chunks - 1), "several")
     _run(host, operation, outputs, (points, ONE - several), {})
     count = host.let_size(several * chunks, "copies")
-    copies = [private_copies(host, each, count) for each in bins]
+    copies = [cpu.private_copies(host, each, count) for each in bins]
     private = {
         root: replace(host.accumulators[root], bins=each)
         for root, each in zip(roots, copies, strict=True)
     }
     _run(host, operation, outputs, (points, count), private)
     for each, copied in zip(bins, copies, strict=True):
-        combine_copies(host, each, copied, several)
+        cpu.combine_copies(host, each, copied, several)
     host.bind_all(pattern, outputs)
 
 

@@ -14,12 +14,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from minifut.lowering.seghist.gpu_targets import (
-    Target,
-    convert_words,
-    each_cell,
-    target_of,
-)
+from minifut.lowering.seghist import gpu_targets
 from minifut.lowering.seghist.histograms import BinUpdate
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.names import Name
@@ -35,23 +30,23 @@ def prepared(host: HostBuilder, roots: list[Name]) -> Iterator[None]:
     for root in roots:
         accumulator = host.accumulators[root]
         if accumulator.combines and accumulator.bins.is_scalar:
-            target = target_of(host, accumulator.bins)
+            target = gpu_targets.target_of(host, accumulator.bins)
             targets.append(target)
-            convert_words(host, target, back=False)
+            gpu_targets.convert_words(host, target, back=False)
             shared = target.words or accumulator.shared
             atomically = replace(accumulator, update=_Atomically(target), shared=shared)
             host.accumulators[root] = atomically
     yield
     for target in targets:
-        convert_words(host, target, back=True)
+        gpu_targets.convert_words(host, target, back=True)
 
 
 class _Atomically:
     """One update of a cell in one step."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: gpu_targets.Target) -> None:
         self.target = target
 
     def __call__(self, k: KernelBuilder, at: BinUpdate) -> None:
-        with each_cell(k, at) as (where, values):
+        with gpu_targets.each_cell(k, at) as (where, values):
             self.target.cells.update(k, self.target.places(k, (), where), values)

@@ -24,13 +24,7 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, minimum
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.gpu.subgroups import (
-    Prefixes,
-    can_shuffle,
-    exchange_by_shuffles,
-    reduced,
-    scanned,
-)
+from minifut.lowering.gpu import subgroups
 from minifut.lowering.gpu.work_distribution import (
     ElementValues,
     SegmentTask,
@@ -89,7 +83,7 @@ class LaneGroup:
         uniform."""
         total = self.neutral("total")
         self.by_shuffles(
-            lambda: self.k.assign_all(total, reduced(self, own, everywhere)),
+            lambda: self.k.assign_all(total, subgroups.reduced(self, own, everywhere)),
             lambda: self.k.assign_all(total, self._tree(own)),
         )
         return tuple(total)
@@ -107,7 +101,7 @@ class LaneGroup:
         with k.nested() as second:
             exchange()
         blocks = kc.Block(tuple(first)), kc.Block(tuple(second))
-        k.emit(kc.StaticIf(can_shuffle(k), *blocks))
+        k.emit(kc.StaticIf(subgroups.can_shuffle(k), *blocks))
 
     def _tree(self, own: Sequence[kc.Variable]) -> ElementValues:
         """The same in local memory.
@@ -140,15 +134,15 @@ class LaneGroup:
                 k.assign(halved, halved >> bits)
         return self.shared.get_apart(source, number)
 
-    def prefixes(self, own: Sequence[kc.Variable]) -> Prefixes:
+    def prefixes(self, own: Sequence[kc.Variable]) -> subgroups.Prefixes:
         """Prefix scan of the lanes' values."""
-        made = Prefixes(self.neutral("before"), self.neutral("total"))
+        made = subgroups.Prefixes(self.neutral("before"), self.neutral("total"))
         self.by_shuffles(
-            lambda: scanned(self, own, made), lambda: self._scan(own, made)
+            lambda: subgroups.scanned(self, own, made), lambda: self._scan(own, made)
         )
         return made
 
-    def _scan(self, own: Sequence[kc.Variable], made: Prefixes) -> None:
+    def _scan(self, own: Sequence[kc.Variable], made: subgroups.Prefixes) -> None:
         """Prefixes by local memory."""
         k, task = self.k, self.task
         half = self._inclusive(own)
@@ -200,7 +194,7 @@ def lane_group(
     """The lanes of a task, with local memory of their own: two elements for each
     work-item."""
     shared = SharedOperands(k, types, group * 2, "lanes")
-    shuffles = exchange_by_shuffles.fires(operators, k)
+    shuffles = subgroups.exchange_by_shuffles.fires(operators, k)
     return LaneGroup(k, operators, types, task, shared, group, shuffles)
 
 
@@ -256,7 +250,7 @@ class StagedTile:
         with k.loop("r", self.per) as round_:
             yield k.declare("place", skipped + round_)
 
-    def prefixes(self) -> Prefixes:
+    def prefixes(self) -> subgroups.Prefixes:
         """Prefixes of what each lane's elements come to; see `LaneGroup.prefixes`."""
         lanes = self.lane_group
         own = lanes.neutral("own")

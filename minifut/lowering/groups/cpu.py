@@ -29,12 +29,7 @@ from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.groups.results import (
-    output_of,
-    tile_extents,
-    write_in_loops,
-    write_result,
-)
+from minifut.lowering.groups import results
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.positions import unravel
@@ -66,7 +61,7 @@ def lower(
     if isinstance(clamped, tuple):
         operation, blocks = clamped
     outputs = [
-        output_of(host, bound, result, operation.space)
+        results.output_of(host, bound, result, operation.space)
         for bound, result in zip(pattern, operation.body.result, strict=True)
     ]
     base = pattern[0].name.base if pattern else "check"
@@ -267,11 +262,13 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
         for each in k.plan.accumulators:
             result, output = body.result[each.result], job.outputs[each.result]
             assert isinstance(result, kernels.RegTileReturns)
-            tile = accumulator_tile(k, output, tile_extents(k, result, indices))
+            tile = accumulator_tile(k, output, results.tile_extents(k, result, indices))
             k.accumulators.update(dict.fromkeys(each.names, tile))
         k.statements_of(body.statements)
         stored = {each.result for each in k.plan.accumulators}
         for position, result in enumerate(body.result):
             if position not in stored:
-                write_result(k, result, job.outputs[position], indices, write_in_loops)
+                results.write_result(
+                    k, result, job.outputs[position], indices, results.write_in_loops
+                )
     release_after(k, statements)

@@ -23,15 +23,10 @@ from minifut.ir.kernels import GROUP_SIZE, SegMap
 from minifut.ir.sizes import ONE, Size, maximum, product
 from minifut.ir.traverse import bound_names, walk
 from minifut.kernel_ir import nodes as kc
+from minifut.lowering.groups import results
 from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.groups.gpu_copy_layout import innermost_dimensions
 from minifut.lowering.groups.gpu_interleave import interleave, interleaved_position
-from minifut.lowering.groups.results import (
-    TileExtent,
-    element_places,
-    output_of,
-    write_result,
-)
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
@@ -52,7 +47,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     body = interleaved.operation.body
     group, most = _group_size(host, operation, registers)
     outputs = [
-        output_of(host, bound, result, space)
+        results.output_of(host, bound, result, space)
         for bound, result in zip(pattern, body.result, strict=True)
     ]
     sizes = host.sizes(space.sizes)
@@ -73,7 +68,9 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap) -> N
     k.pass_destinations(body, tuple(rows))
     k.statements_of(body.statements)
     for result, output in zip(body.result, outputs, strict=True):
-        write_result(k, result, output, at, partial(_write_tile, interleaved.width))
+        results.write_result(
+            k, result, output, at, partial(_write_tile, interleaved.width)
+        )
     host.launch(k, groups * group, group, fresh=True)
     host.bind_all(pattern, outputs)
 
@@ -110,7 +107,7 @@ def _write_tile(
     k: GroupBuilder,
     output: Array,
     tile: LoweredValue,
-    extents: Sequence[TileExtent],
+    extents: Sequence[results.TileExtent],
 ) -> None:
     if isinstance(tile, RegisterTile):
         _write_registers(k, output, tile, extents, width)
@@ -119,7 +116,7 @@ def _write_tile(
     rank = sum(not extent.is_single for extent in extents)
 
     def visit(where: tuple[Size, ...]) -> None:
-        places = element_places(extents, where[:rank], where[rank:])
+        places = results.element_places(extents, where[:rank], where[rank:])
         with k.branch(_inside(k, places, extents)):
             k.write(output, places, k.read(tile, where))
 
@@ -130,12 +127,12 @@ def _write_registers(
     k: GroupBuilder,
     output: Array,
     tile: RegisterTile,
-    extents: Sequence[TileExtent],
+    extents: Sequence[results.TileExtent],
     width: int,
 ) -> None:
     """Each thread writes its registers. A full tile is tested once; a partial tile has
     a guard at each element."""
-    places_of = partial(_interleaved_places, width) if width else element_places
+    places_of = partial(_interleaved_places, width) if width else results.element_places
 
     with k.thread_region():
         threads = [k.as_size(index) for index in unravel(k, k.local, tile.outer)]
@@ -170,7 +167,7 @@ def _write_guarded(
     k: GroupBuilder,
     output: Array,
     tile: RegisterTile,
-    extents: Sequence[TileExtent],
+    extents: Sequence[results.TileExtent],
     places_of: PositionsOf,
     threads: Sequence[Size],
 ) -> None:
@@ -181,7 +178,7 @@ def _write_guarded(
             k.write(output, places, tile.at(at))
 
 
-def _is_contiguous(output: Array, extents: Sequence[TileExtent]) -> bool:
+def _is_contiguous(output: Array, extents: Sequence[results.TileExtent]) -> bool:
     """Whether pieces of an interleaved tile are vectors of the result in memory."""
     element = output.memory.element
     contiguous = output.strides[-1] == ONE and not extents[-1].is_single
@@ -221,7 +218,7 @@ def _is_aligned(
 
 def _interleaved_places(
     width: int,
-    extents: Sequence[TileExtent],
+    extents: Sequence[results.TileExtent],
     threads: Sequence[Size],
     registers: Sequence[Size],
 ) -> tuple[Size, ...]:
@@ -237,7 +234,7 @@ def _interleaved_places(
 
 
 def _inside(
-    k: GroupBuilder, places: Sequence[Size], extents: Sequence[TileExtent]
+    k: GroupBuilder, places: Sequence[Size], extents: Sequence[results.TileExtent]
 ) -> kc.Expression:
     return kc.all_of(
         k.size_value(index) < k.size_value(extent.total)

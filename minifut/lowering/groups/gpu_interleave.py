@@ -19,17 +19,11 @@ from dataclasses import field
 from typing import Any
 
 from minifut.analysis.residency.distributed import RegisterArrays
+from minifut.ir import traverse
 from minifut.ir.core import Index, SizeExp
 from minifut.ir.kernels import REGISTER, THREAD, CollectiveCopy, RegTileReturns, SegMap
 from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO, Size, minimum
-from minifut.ir.traverse import (
-    children,
-    map_children,
-    own_names,
-    substitute_sizes,
-    walk,
-)
 from minifut.ir.types import ArrayType
 from minifut.names import Name
 
@@ -74,7 +68,7 @@ def interleave(operation: SegMap, registers: RegisterArrays) -> Interleaved:
     }
     widths = [
         stm.pattern[0].type.element.bytes
-        for stm in walk(body)
+        for stm in traverse.walk(body)
         if isinstance(getattr(stm, "exp", None), CollectiveCopy)
         and isinstance(stm.pattern[0].type, ArrayType)
     ]
@@ -104,7 +98,7 @@ class _Threads:
     def group(self, node: Any) -> Any:
         """The body of the group, with that of each nest of threads rewritten."""
         if not isinstance(node, SegMap) or node.level != THREAD:
-            return map_children(node, self.group)
+            return traverse.map_children(node, self.group)
         if node.space.sizes != tuple(b for b, _ in self.shape):
             raise _Irregular
         return replace(node, body=_Thread(self, node.space.indices).changed(node.body))
@@ -123,7 +117,7 @@ class _Thread:
         if isinstance(node, SegMap) and node.level == REGISTER:
             return self.register_nest(node)
         self.check(node)
-        return map_children(node, self.changed)
+        return traverse.map_children(node, self.changed)
 
     def register_nest(self, nest: SegMap) -> SegMap:
         """The elements of a thread."""
@@ -145,14 +139,14 @@ class _Thread:
             places[index] = interleaved_position(
                 Size.of(thread), register, count, size, self.of.width
             )
-        return replace(nest, body=substitute_sizes(nest.body, places))
+        return replace(nest, body=traverse.substitute_sizes(nest.body, places))
 
     def check_all(self, node: Any) -> None:
         if isinstance(node, SegMap):
             raise _Irregular
         self.check(node)
         if not isinstance(node, Index) or node.array not in self.of.own:
-            for child in children(node):
+            for child in traverse.children(node):
                 self.check_all(child)
 
     def check(self, node: Any) -> None:
@@ -164,7 +158,7 @@ class _Thread:
                 pass
             case _:
                 found: set[Name] = set()
-                own_names(node, found)
+                traverse.own_names(node, found)
                 if not found.isdisjoint((*self.threads, *self.active.values())):
                     raise _Irregular
 

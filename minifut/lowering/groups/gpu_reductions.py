@@ -32,21 +32,15 @@ from minifut.lowering.gpu.work_distribution import (
 from minifut.lowering.groups.gpu_builder import GroupBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators, returned, works_on_scalars
-from minifut.lowering.segred.gpu import (
-    FoldElement,
-    body_at,
-    distribute_cyclically,
-    distribute_in_blocks,
-    reduce_strided,
-)
+from minifut.lowering.segred import gpu
 
 
 def lower_segred(k: GroupBuilder, stm: Stm, exp: SegRed) -> None:
     """Reduce every segment; bind the results."""
-    fold: FoldElement
-    if distribute_cyclically.fires(exp, k):
-        fold = reduce_strided
-    elif distribute_in_blocks.fires(exp, k):
+    fold: gpu.FoldElement
+    if gpu.distribute_cyclically.fires(exp, k):
+        fold = gpu.reduce_strided
+    elif gpu.distribute_in_blocks.fires(exp, k):
         fold = _reduce_consecutive
     else:
         _one_segment_per_thread(k, stm, exp)
@@ -100,7 +94,7 @@ def _segment_lanes(
     with k.cooperative_region(), tasks(k, tuple(outer), length) as task:
         at = bind_segment(k, exp.space, task.segment)
         lanes = lane_group(k, exp.operators, types, task, k.group)
-        yield lanes, at, body_at(k, exp, at, mapped)
+        yield lanes, at, gpu.body_at(k, exp, at, mapped)
 
 
 def _bind_arrays(k: GroupBuilder, stm: Stm, arrays: Sequence[Array]) -> None:

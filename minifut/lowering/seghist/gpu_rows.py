@@ -30,14 +30,7 @@ from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.index_functions import Array
 from minifut.lowering.positions import unravel
-from minifut.lowering.seghist.cpu import (
-    combine_copies,
-    combine_with_rows,
-    combined_shape,
-    private_copies,
-    range_of_bins,
-    sum_of,
-)
+from minifut.lowering.seghist import cpu
 from minifut.lowering.seghist.histograms import BinRange, Bins, bin_updates
 from minifut.lowering.seghist.subhistograms import subhistogram_at, update
 from minifut.lowering.segred.gpu import is_light
@@ -71,7 +64,7 @@ def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None
     length = host.let_size(sizes[-1], "length")
     segments = maximum(ONE, host.let_size(product(sizes[:-1]), "segments"))
     units = host.let_size(host.cores() * WORK_ITEMS_PER_CORE // segments, "units")
-    rows = sum_of(product(each.shape) for each in bins)
+    rows = cpu.sum_of(product(each.shape) for each in bins)
     least = maximum(Size.constant(SMALLEST_CHUNK), rows * ELEMENTS_PER_BIN)
     chunks = host.let_size(maximum(ONE, minimum(units, length // least)), "chunks")
     is_split = host.let_size(minimum(ONE, chunks - 1), "is_split")
@@ -81,13 +74,13 @@ def update_rows(host: HostBuilder, operation: SegHist, bins: list[Bins]) -> None
     _update(host, operation, bins, Chunks(ONE - is_split, length, ranges), False)
     count = host.let_size(chunks * is_split, "copies")
     chunk = host.let_size(ceil_div(length, chunks), "chunk")
-    copies = [private_copies(host, each, count, 0) for each in bins]
+    copies = [cpu.private_copies(host, each, count, 0) for each in bins]
     for each in copies:
         _clear(host, each)
     _update(host, operation, copies, Chunks(count, chunk, ranges), True)
     for each, copied in zip(bins, copies, strict=True):
         _combine_some(host, copied)
-        combine_copies(host, each, copied, is_split, TOGETHER)
+        cpu.combine_copies(host, each, copied, is_split, TOGETHER)
 
 
 def _update(
@@ -103,7 +96,7 @@ def _update(
         place = tuple(k.as_size(i) for i in (at if copied else at[1:])[:-1])
         own = [subhistogram_at(k, each, place) for each in bins]
         count = k.size_value(of.ranges)
-        ranges = [range_of_bins(k, each, at[-1], count) for each in bins]
+        ranges = [cpu.range_of_bins(k, each, at[-1], count) for each in bins]
         first = k.declare("first", at[0] * k.size_value(of.chunk))
         length = k.resolve(space.sizes[-1])
         end = smaller(first + k.size_value(of.chunk), k.size_value(length))
@@ -159,7 +152,7 @@ def _any_of(tests: list[kc.Expression]) -> kc.Expression:
 
 def _clear(host: HostBuilder, copies: Bins) -> None:
     """Neutral values in all bins, an element for each work-item."""
-    ranks = len(combined_shape(copies))
+    ranks = len(cpu.combined_shape(copies))
     for array, atom in zip(copies.arrays, copies.operator.neutral, strict=True):
 
         def visit(
@@ -178,7 +171,7 @@ def _clear(host: HostBuilder, copies: Bins) -> None:
 
 def _combine_some(host: HostBuilder, copies: Bins) -> None:
     """Combine the first of some copies with the others of them."""
-    count, *shape = combined_shape(copies)
+    count, *shape = cpu.combined_shape(copies)
     parts = host.let_size(ceil_div(count, Size.constant(TOGETHER)), "parts")
 
     def visit(k: KernelBuilder, at: tuple[kc.Expression, ...]) -> None:
@@ -186,6 +179,6 @@ def _combine_some(host: HostBuilder, copies: Bins) -> None:
         own = k.declare("own", at[0] * TOGETHER)
         rows = [array.row((k.as_size(own), *where)) for array in copies.arrays]
         end = k.declare("end", smaller(own + TOGETHER, k.size_value(count)))
-        combine_with_rows(k, copies, rows, where, k.loop("copy", end, own + 1))
+        cpu.combine_with_rows(k, copies, rows, where, k.loop("copy", end, own + 1))
 
     host.each("hist_combine_some", (parts, *shape), visit)

@@ -37,11 +37,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.operators import is_cheap
-from minifut.lowering.seghist.blocked_bins import (
-    BLOCK,
-    LONG_WORK,
-    compute_bins_in_blocks,
-)
+from minifut.lowering.seghist import blocked_bins
 from minifut.lowering.seghist.histograms import (
     Binning,
     BinRange,
@@ -129,7 +125,7 @@ Elements: TypeAlias = Callable[[kc.Expression, list[Bins]], list[BinUpdate]]
 
 def update_chunk(chunk: HistogramChunk, k: KernelBuilder) -> None:
     """Emit the updates by all elements of a chunk."""
-    blocked = compute_bins_in_blocks(chunk.operation, k)
+    blocked = blocked_bins.compute_bins_in_blocks(chunk.operation, k)
     if isinstance(blocked, Declined):
 
         def each(index: kc.Expression, bins: list[Bins]) -> list[BinUpdate]:
@@ -138,9 +134,10 @@ def update_chunk(chunk: HistogramChunk, k: KernelBuilder) -> None:
 
         _update(chunk, k, each)
         return
-    with k.loop("block", chunk.last, chunk.first, BLOCK) as block:
+    with k.loop("block", chunk.last, chunk.first, blocked_bins.BLOCK) as block:
         length = k.declare(
-            "length", smaller(chunk.last - block, kc.Literal(BLOCK, kc.LONG))
+            "length",
+            smaller(chunk.last - block, kc.Literal(blocked_bins.BLOCK, kc.LONG)),
         )
         blocked.fill(k, block, length, chunk.replicas[0], chunk.ranges)
         part = replace(chunk, first=kc.as_expression(0), last=length)
@@ -199,7 +196,7 @@ def check_bounds_in_vectors(chunk: HistogramChunk, k: KernelBuilder) -> bool | D
         => let x: f32 = is[i]
         => let at: i64 = convert_f32_i64(x)
     """
-    if contains(chunk.operation.body, LONG_WORK):
+    if contains(chunk.operation.body, blocked_bins.LONG_WORK):
         return Declined("the body has loops or calls")
     if not all(map(_is_repeated, nodes_of(ScalarOp, chunk.operation.body))):
         return Declined("the body divides or computes with floats")

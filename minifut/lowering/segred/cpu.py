@@ -28,6 +28,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.types import BOOL, I64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.atomic_cells import from_word, to_word, word_of
+from minifut.lowering.cpu import segment_blocks
 from minifut.lowering.cpu.partition import (
     Partition,
     chunk_bounds,
@@ -41,14 +42,6 @@ from minifut.lowering.cpu.reduction import (
     element_or_row,
     mapped_array,
     points_of_range,
-)
-from minifut.lowering.cpu.segment_blocks import (
-    block_width,
-    fewest_segments,
-    partition_blocks,
-    reduce_across_segments,
-    rows_of_block,
-    vectorise_across_segments,
 )
 from minifut.lowering.cpu.vector_operators import scalar_places
 from minifut.lowering.host.builder import HostBuilder
@@ -68,14 +61,14 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegRed) -> N
         host.allocate(element_of(t), (*sizes[:-1], *host.shape(t)), p.name.base)
         for p, t in zip(pattern[:count], reduction.types, strict=True)
     ]
-    across = vectorise_across_segments.fires(reduction, host)
+    across = segment_blocks.vectorise_across_segments.fires(reduction, host)
     reduction.outs = [
         mapped_array(host, sizes, t, p, transposed=across)
         for p, t in zip(pattern[count:], operation.types[count:], strict=True)
     ]
     flat = [flatten_outer(r, len(sizes) - 1, rows) for r in results]
     if across:
-        fewest = fewest_segments(host, reduction)
+        fewest = segment_blocks.fewest_segments(host, reduction)
         few = is_less(host, sizes[-2], fewest)
         with host.nested() as one_by_one:
             reduce_along(host, reduction, flat, sizes, rows)
@@ -242,10 +235,14 @@ def reduce_across(
     rows: Size,
 ) -> None:
     """Each work unit is a chunk of a block of segments."""
-    width = block_width(reduction.types)
-    several = rows_of_block(host, reduction, sizes, width)
-    split, space = partition_blocks(host, reduction, sizes, width, several)
-    partials = reduce_across_segments(host, reduction, split, space, results, several)
+    width = segment_blocks.block_width(reduction.types)
+    several = segment_blocks.rows_of_block(host, reduction, sizes, width)
+    split, space = segment_blocks.partition_blocks(
+        host, reduction, sizes, width, several
+    )
+    partials = segment_blocks.reduce_across_segments(
+        host, reduction, split, space, results, several
+    )
     chunked = [p.rearrange((1, 0)) for p in partials]
     combine_chunks(host, reduction, split, chunked, results, rows)
 

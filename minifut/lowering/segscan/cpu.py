@@ -31,6 +31,7 @@ from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, Size, ceil_div, maximum, minimum, product
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.lowering.cpu import segment_blocks
 from minifut.lowering.cpu.partition import (
     ALIGNMENT,
     GROUPS_PER_CORE,
@@ -45,13 +46,6 @@ from minifut.lowering.cpu.reduction import (
     combine_lane,
     mapped_array,
     store_neutral,
-)
-from minifut.lowering.cpu.segment_blocks import (
-    SegmentBlock,
-    block_width,
-    partition_blocks,
-    reduce_across_segments,
-    vectorise_across_segments,
 )
 from minifut.lowering.cpu.vector_operators import scalar_places
 from minifut.lowering.host.builder import HostBuilder
@@ -81,7 +75,7 @@ def lower(host: HostBuilder, pattern: tuple[Param, ...], operation: SegScan) -> 
     reduction = Reduction.of(host, operation)
     count = len(reduction.types)
     sizes = host.sizes(operation.space.sizes)
-    across = vectorise_across_segments.fires(reduction, host)
+    across = segment_blocks.vectorise_across_segments.fires(reduction, host)
     if not (across or reduction.is_cheap or only_reads(operation)):
         whole = Stm(pattern, operation, (), host.location)
         host.statements_of(split_body(host, whole, operation))
@@ -299,15 +293,15 @@ def scan_across(
     rows: Size,
 ) -> None:
     """Each work unit is a chunk of a block of segments."""
-    width = block_width(reduction.types)
-    split, space = partition_blocks(host, reduction, sizes, width)
+    width = segment_blocks.block_width(reduction.types)
+    split, space = segment_blocks.partition_blocks(host, reduction, sizes, width)
     first = replace(reduction, outs=[])
-    partials = reduce_across_segments(host, first, split, space, None)
+    partials = segment_blocks.reduce_across_segments(host, first, split, space, None)
     chunked = [p.rearrange((1, 0)) for p in partials]
     combine_chunks(host, reduction, split, chunked, None, rows)
     k = host.kernel("scan_columns")
     with each_work_unit(k, split, (*space[:-1], split.chunks, space[-1])) as (_, at, _):
-        block = SegmentBlock(k, reduction, split, at.indices)
+        block = segment_blocks.SegmentBlock(k, reduction, split, at.indices)
         with k.branch(block.chunk > 0):
             before = k.named(block.chunk - 1, "before")
             block.load(partials, before)

@@ -29,13 +29,9 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
 from minifut.lowering.segmap.points import finish_point, outputs_of
 from minifut.lowering.segred.cpu import reduce_range
+from minifut.lowering.segscan import cpu
 from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.compaction import CollectedStream, Compaction
-from minifut.lowering.segscan.cpu import (
-    partition_for_caches,
-    scan_in_chunks,
-    scan_in_two_passes,
-)
 from minifut.lowering.segscan.stable_partition import StablePartition, partition_stably
 from minifut.lowering.segscan.vector_scan import scan_point, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
@@ -57,12 +53,12 @@ def lower(
     kept = tuple(r for r in body.result if not isinstance(r, TotalReturns))
     if totals & free_names(KernelBody(body.statements, kept)):
         split = partition(host, (), length, reduction.smallest)
-        scan_in_two_passes(host, reduction, split, ONE, whole.scan_range)
+        cpu.scan_in_two_passes(host, reduction, split, ONE, whole.scan_range)
     else:
-        split = partition_for_caches(host, (), length, ONE)
+        split = cpu.partition_for_caches(host, (), length, ONE)
         once = chosen is not None and chosen.most_points is None
         first = _CompactFirst(whole, split.chunk_size) if once else None
-        scan_in_chunks(host, reduction, split, whole.scan_range, first)
+        cpu.scan_in_chunks(host, reduction, split, whole.scan_range, first)
     for bound, output in zip(pattern, outputs, strict=True):
         host.bind(bound, output)
 

@@ -26,17 +26,9 @@ from minifut.lowering.threads import code as thread_code
 from minifut.lowering.threads import control
 from minifut.lowering.threads.builder import NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile
+from minifut.lowering.tiles import transfers
 from minifut.lowering.tiles.plan import ThreadPlan
 from minifut.lowering.tiles.register_nests import declare_tile, tile_for, vector_counts
-from minifut.lowering.tiles.transfers import (
-    AccumulatorTile,
-    load_accumulator,
-    load_tile,
-    prefetch_accumulator,
-    store_accumulator,
-    streaming_guard,
-    threads_inside,
-)
 from minifut.names import Name
 from minifut.rewrite.trace import untraced
 
@@ -47,7 +39,7 @@ if TYPE_CHECKING:
 def emit_threads(k: WorkerBuilder, stm: Stm, plan: ThreadPlan) -> None:
     """Code for each vector width, of which the build of the kernel selects one; widths
     for which there is no vector code are left out."""
-    outputs: list[AccumulatorTile | Array] = [
+    outputs: list[transfers.AccumulatorTile | Array] = [
         k.accumulators[bound.name] if bound.name in k.accumulators else k.fresh(bound)
         for bound in stm.pattern
     ]
@@ -84,33 +76,37 @@ def _emit_loops(
     k: WorkerBuilder,
     stm: Stm,
     plan: ThreadPlan,
-    outputs: list[AccumulatorTile | Array],
+    outputs: list[transfers.AccumulatorTile | Array],
 ) -> None:
     """Loops over the threads."""
     exp = stm.exp_of(kernels.SegMap)
     sizes = tuple(k.resolve(size) for size in exp.space.sizes)
     if plan.guarded:
-        tiles = [output for output in outputs if isinstance(output, AccumulatorTile)]
-        limits = [k.size_value(size) for size in threads_inside(tiles, sizes)]
+        tiles = [
+            output
+            for output in outputs
+            if isinstance(output, transfers.AccumulatorTile)
+        ]
+        limits = [k.size_value(size) for size in transfers.threads_inside(tiles, sizes)]
         sizes = tuple(k.as_size(k.named(limit, "threads")) for limit in limits)
 
     def visit(thread: tuple[Size, ...]) -> None:
         k.bind_all(exp.space.indices, map(k.size_value, thread))
         streams = {
-            name: streaming_guard(k, k.accumulators[name], thread, rounds)
+            name: transfers.streaming_guard(k, k.accumulators[name], thread, rounds)
             for name, rounds in plan.written_once.items()
         }
         for name in plan.prefetched:
             around = streams.get(name)
             with k.unless([around]) if around else nullcontext():
-                prefetch_accumulator(k, k.accumulators[name], thread)
+                transfers.prefetch_accumulator(k, k.accumulators[name], thread)
         preloaded = {}
         for name in plan.preloaded:
             source = k.accumulators[name]
             counts, memory = vector_counts(k, source.registers), source.view.memory
             tile = declare_tile(k, memory.element, counts, memory.name.base)
             first = k.plan.first_iterations.get(name)
-            load_accumulator(k, tile, source, thread, first)
+            transfers.load_accumulator(k, tile, source, thread, first)
             preloaded[name] = tile
         with k.inside(replace(k.at, thread=thread, preloaded=preloaded)):
             k.statements_of(exp.body.statements)
@@ -119,11 +115,11 @@ def _emit_loops(
         ):
             assert isinstance(returned, kernels.Returns)
             value = k.atom(returned.value)
-            if not isinstance(output, AccumulatorTile):
+            if not isinstance(output, transfers.AccumulatorTile):
                 k.write(output, thread, value)
             elif isinstance(value, RegisterTile):
                 around = streams.get(bound.name)
-                store_accumulator(k, output, thread, value, around)
+                transfers.store_accumulator(k, output, thread, value, around)
             else:
                 raise NotInKernel("a tile that is not in registers")
 
@@ -139,7 +135,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     if exp.array in k.accumulators:
         tile = tile_for(k, bound)
         first = k.plan.first_iterations.get(exp.array)
-        load_accumulator(k, tile, k.accumulators[exp.array], at.thread, first)
+        transfers.load_accumulator(k, tile, k.accumulators[exp.array], at.thread, first)
         k.bind(bound.name, tile)
         return
     value = k.atom(exp.array)
@@ -155,7 +151,7 @@ def lower_index(k: WorkerBuilder, stm: Stm, exp: core.Index) -> None:
     elif k.lanes and bound.name in at.threads.loaded:
         assert isinstance(value, Array)
         tile = tile_for(k, bound)
-        load_tile(k, tile, value.sliced(exp.slice, k.index, k.resolve))
+        transfers.load_tile(k, tile, value.sliced(exp.slice, k.index, k.resolve))
         k.bind(bound.name, tile)
     else:
         thread_code.RULES[core.Index](k, stm, exp)

@@ -19,11 +19,7 @@ from typing import Any
 
 from minifut.errors import UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime.device_family import (
-    cpu_family,
-    describe_family,
-    subgroup_of,
-)
+from minifut.opencl.runtime import device_family
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_linker import link_without_libraries
 from minifut.opencl.runtime.driver_target import aligned_target
@@ -128,9 +124,9 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
     extensions = handle.extensions.split()
     family, takes_options = "", False
     if is_cpu:
-        family = cpu_family(handle.native_vector_width_int)
+        family = device_family.cpu_family(handle.native_vector_width_int)
     elif not simulator:
-        family, takes_options = describe_family(handle)
+        family, takes_options = device_family.describe_family(handle)
     if is_pocl and is_cpu:
         link_without_libraries(handle, version)
     limits = [handle.max_work_group_size, *handle.max_work_item_sizes[:1]]
@@ -155,7 +151,7 @@ def _describe(number: int, platform: Any, handle: Any, cl: Any) -> Device:
         family=family,
         takes_nvidia_options=takes_options,
         adds_floats="cl_ext_float_atomics" in extensions,
-        subgroup=subgroup_of(family, extensions),
+        subgroup=device_family.subgroup_of(family, extensions),
     )
 
 

@@ -15,36 +15,15 @@ from minifut.passes.differentiate.forward.control import jvp_branch, jvp_loop
 from minifut.passes.differentiate.forward.linear import jvp_iota, jvp_linear
 from minifut.passes.differentiate.forward.scalars import jvp_scalar
 from minifut.passes.differentiate.forward.soacs import jvp_hist, jvp_scatter, jvp_screma
+from minifut.passes.differentiate.reverse import folds, hist_special, loop_forms, reduce
 from minifut.passes.differentiate.reverse.accumulators import vjp_with_acc
 from minifut.passes.differentiate.reverse.branch import vjp_branch
 from minifut.passes.differentiate.reverse.call import vjp_call, vjp_custom
-from minifut.passes.differentiate.reverse.folds import (
-    vjp_hist_interchange,
-    vjp_interchange,
-    vjp_split_fold,
-    vjp_split_hist,
-)
 from minifut.passes.differentiate.reverse.hist_affine import vjp_hist_affine
 from minifut.passes.differentiate.reverse.hist_chunks import vjp_hist_chunks
-from minifut.passes.differentiate.reverse.hist_special import (
-    vjp_hist_add,
-    vjp_hist_extreme,
-    vjp_hist_mul,
-)
 from minifut.passes.differentiate.reverse.linear import vjp_iota, vjp_linear
 from minifut.passes.differentiate.reverse.loop import vjp_loop
-from minifut.passes.differentiate.reverse.loop_forms import (
-    vjp_bounded_while,
-    vjp_stripmine,
-    vjp_while,
-)
 from minifut.passes.differentiate.reverse.map import vjp_map
-from minifut.passes.differentiate.reverse.reduce import (
-    vjp_reduce,
-    vjp_reduce_add,
-    vjp_reduce_extreme,
-    vjp_reduce_mul,
-)
 from minifut.passes.differentiate.reverse.scalars import vjp_scalar
 from minifut.passes.differentiate.reverse.scan import vjp_scan, vjp_scan_add
 from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_scatter
@@ -73,32 +52,32 @@ REVERSE: dict[type, tuple[Rule, ...]] = {
     core.If: (vjp_branch,),
     core.Match: (vjp_branch,),
     core.Loop: (
-        vjp_bounded_while,
-        vjp_while,
-        vjp_stripmine,
+        loop_forms.vjp_bounded_while,
+        loop_forms.vjp_while,
+        loop_forms.vjp_stripmine,
         vjp_loop,
     ),
     core.Apply: (vjp_call,),
     derivatives.CustomVjp: (vjp_custom,),
     soacs.Screma: (
         vjp_map,
-        vjp_split_fold,
-        vjp_reduce_add,
+        folds.vjp_split_fold,
+        reduce.vjp_reduce_add,
         vjp_scan_add,
-        vjp_interchange,
-        vjp_reduce_extreme,
-        vjp_reduce_mul,
-        vjp_reduce,
+        folds.vjp_interchange,
+        reduce.vjp_reduce_extreme,
+        reduce.vjp_reduce_mul,
+        reduce.vjp_reduce,
         vjp_scan,
     ),
     soacs.Scatter: (vjp_split_scatter, vjp_scatter),
     soacs.Hist: (
-        vjp_split_hist,
-        vjp_hist_add,
-        vjp_hist_mul,
+        folds.vjp_split_hist,
+        hist_special.vjp_hist_add,
+        hist_special.vjp_hist_mul,
         vjp_hist_affine,
-        vjp_hist_interchange,
-        vjp_hist_extreme,
+        folds.vjp_hist_interchange,
+        hist_special.vjp_hist_extreme,
         vjp_hist_chunks,
     ),
     WithAcc: (vjp_with_acc,),

@@ -24,15 +24,10 @@ from minifut.ir.soacs import Screma
 from minifut.ir.traverse import free_names, substitute
 from minifut.ir.types import AccType, ArrayType, array_of
 from minifut.names import Name
+from minifut.passes.flatten import exploitable
 from minifut.passes.flatten.cheap import has_check, is_cheap
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.expansion import expand
-from minifut.passes.flatten.exploitable import (
-    any_exploitable,
-    is_exploitable,
-    is_invariant_scalar,
-    is_regular,
-)
 from minifut.passes.flatten.judgement import SLIDES, Answer
 from minifut.passes.flatten.nest import Nest
 from minifut.rewrite.rule import EMITTED, Declined, rule
@@ -70,7 +65,7 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
     views = inside and all(
         isinstance(s.exp, core.Rearrange | core.Reshape) for s in inside
     )
-    if not views and not any_exploitable(inside, nest.bound | parameters):
+    if not views and not exploitable.any_exploitable(inside, nest.bound | parameters):
         return Declined("nothing inside is parallel with one size at all points")
     outer, body = nest.over(context.fresh_index("i"), exp)
     distribute_body(context, outer, body, pattern)
@@ -131,14 +126,14 @@ class _Distribution:
 
     def is_for_the_host(self, statement: Stm) -> bool:
         """Whether it gives a scalar that is the same at all points."""
-        return is_invariant_scalar(
+        return exploitable.is_invariant_scalar(
             self.nest.bound, statement
         ) and self.gathered_names.isdisjoint(free_names(statement.exp))
 
     def nest_of_own(self, position: int, statement: Stm) -> bool:
         """Pass a statement with parallelism to the rules, if they can take it."""
         nest = self.with_gathered()
-        if not is_exploitable(nest, statement):
+        if not exploitable.is_exploitable(nest, statement):
             return False
         needs = not self.gathered_names.isdisjoint(free_names(statement))
         if (needs or has_check(self.gathered)) and not self.flush(position):
@@ -194,7 +189,7 @@ class _Distribution:
                 needed |= free_names(statement)
             else:
                 made.extend(wanted)
-        if not is_regular(self.nest.bound | self.gathered_names, made):
+        if not exploitable.is_regular(self.nest.bound | self.gathered_names, made):
             return False
         targets = tuple(self.target(parameter) for parameter in made)
         self.kernel(targets, [parameter.name for parameter in made])

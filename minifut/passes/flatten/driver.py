@@ -28,14 +28,9 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
+from minifut.passes.flatten import inner_soac, version_names
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
-from minifut.passes.flatten.inner_soac import (
-    flatten_hist,
-    flatten_reduce,
-    flatten_scan,
-    flatten_scatter,
-)
 from minifut.passes.flatten.interchange_loop import (
     interchange_map_with_branch,
     interchange_map_with_loop,
@@ -50,12 +45,6 @@ from minifut.passes.flatten.loop_versions import choose_version_of_loop
 from minifut.passes.flatten.nest import Nest
 from minifut.passes.flatten.on_host import keep_on_host, loop_over_outer
 from minifut.passes.flatten.thread_body import run_in_one_thread
-from minifut.passes.flatten.version_names import (
-    FULL,
-    INCREMENTAL,
-    MODERATE,
-    VersionNames,
-)
 from minifut.passes.flatten.versions import choose_versions
 from minifut.passes.sequentialise import sequential_operator
 from minifut.rewrite.rule import Rule
@@ -69,10 +58,10 @@ RULES: tuple[Rule, ...] = (
     interchange_reduce_with_map,
     interchange_scan_with_map,
     choose_versions_of_fold,
-    flatten_reduce,
-    flatten_scan,
-    flatten_hist,
-    flatten_scatter,
+    inner_soac.flatten_reduce,
+    inner_soac.flatten_scan,
+    inner_soac.flatten_hist,
+    inner_soac.flatten_scatter,
     interchange_map_with_loop,
     interchange_map_with_branch,
 )
@@ -87,11 +76,13 @@ def flatten(
     program: Program,
     names: NameSource,
     trace: Trace | None = None,
-    versions: str = INCREMENTAL,
+    versions: str = version_names.INCREMENTAL,
 ) -> Program:
     """Turn nests of SOACs into segmented operations."""
     derivation = None if trace is None else Derivation(trace)
-    flattener = _Flattener(names, scope_of(program), VersionNames(versions), derivation)
+    flattener = _Flattener(
+        names, scope_of(program), version_names.VersionNames(versions), derivation
+    )
     constants = flattener.statements(program.constants)
     inner = called_in_threads(program)
     functions = tuple(
@@ -105,14 +96,14 @@ def flatten_moderately(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Flatten perfect nests only, without versions."""
-    return flatten(program, names, trace, MODERATE)
+    return flatten(program, names, trace, version_names.MODERATE)
 
 
 def flatten_fully(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Exploit all regular parallelism, without versions."""
-    return flatten(program, names, trace, FULL)
+    return flatten(program, names, trace, version_names.FULL)
 
 
 def flatten_code(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
@@ -120,7 +111,7 @@ def flatten_code(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm
     is parallel is shared out among the threads."""
     build, versions = context.build, context.versions
     if context.level == THREAD:
-        versions = VersionNames(FULL, versions.function)
+        versions = version_names.VersionNames(version_names.FULL, versions.function)
     inside = _Flattener(
         build.names,
         build.scope,
@@ -139,7 +130,7 @@ class _Flattener:
         self,
         names: NameSource,
         scope: Scope,
-        versions: VersionNames,
+        versions: version_names.VersionNames,
         derivation: Derivation | None,
         level: Level = GRID,
         definitions: dict[Name, Exp] | None = None,

@@ -13,22 +13,17 @@ from __future__ import annotations
 from minifut.ir.core import Atom, Constant, Copy, Index, Param, Replicate, Stm
 from minifut.ir.kernels import SegMap
 from minifut.ir.types import AccType, ArrayType, element_of, shape_of
+from minifut.passes.flatten import views
 from minifut.passes.flatten.context import Judgement, NestContext, returns
 from minifut.passes.flatten.destinations import whole_array
 from minifut.passes.flatten.nest import Nest
-from minifut.passes.flatten.views import (
-    distribute_rearrange,
-    distribute_replicate,
-    distribute_reshape,
-    distribute_slice,
-)
 from minifut.rewrite.rule import Rule
 
 VIEWS: tuple[Rule, ...] = (
-    distribute_rearrange,
-    distribute_reshape,
-    distribute_slice,
-    distribute_replicate,
+    views.distribute_rearrange,
+    views.distribute_reshape,
+    views.distribute_slice,
+    views.distribute_replicate,
 )
 
 

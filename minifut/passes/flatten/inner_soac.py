@@ -20,18 +20,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from minifut.ir import kernels
 from minifut.ir.core import Atom, Lambda
-from minifut.ir.kernels import (
-    GRID,
-    KernelBody,
-    SegBinOp,
-    SegHist,
-    SegHistOp,
-    SegMap,
-    SegRed,
-    SegScan,
-    WriteReturns,
-)
 from minifut.ir.node import replace
 from minifut.ir.scope import array_type
 from minifut.ir.sizes import Size
@@ -91,7 +81,7 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
     if not isinstance(exp, Screma) or not exp.is_redomap:
         return None
     operators = tuple((r.operator, r.neutral, r.commutative) for r in exp.reduces)
-    return _flatten_fold(judgement, context, exp, SegRed, operators)
+    return _flatten_fold(judgement, context, exp, kernels.SegRed, operators)
 
 
 @rule(label="Gr", paper=SLIDES)
@@ -123,14 +113,14 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
     if not isinstance(exp, Screma) or not exp.is_scanomap:
         return None
     operators = tuple((s.operator, s.neutral, False) for s in exp.scans)
-    return _flatten_fold(judgement, context, exp, SegScan, operators)
+    return _flatten_fold(judgement, context, exp, kernels.SegScan, operators)
 
 
 def _flatten_fold(
     judgement: Judgement,
     context: NestContext,
     exp: Screma,
-    segmented: type[SegRed | SegScan],
+    segmented: type[kernels.SegRed | kernels.SegScan],
     operators: tuple[tuple[Lambda, tuple[Atom, ...], bool], ...],
 ) -> Answer:
     """The segmented operation with these operators, neutral elements, and whether they
@@ -139,12 +129,12 @@ def _flatten_fold(
     if "sequential" in statement.attributes:
         return SEQUENTIAL
     for operator, neutral, _ in operators:
-        if context.level != GRID and not is_scalar_operator(operator):
+        if context.level != kernels.GRID and not is_scalar_operator(operator):
             return NOT_SCALAR
         if operator_varies(nest, operator, neutral):
             return VARIES
     combined = tuple(
-        SegBinOp(context.operator(operator), neutral, (), commutes)
+        kernels.SegBinOp(context.operator(operator), neutral, (), commutes)
         for operator, neutral, commutes in operators
     )
     return _emit_segmented(judgement, context, exp, segmented, combined)
@@ -155,7 +145,7 @@ def _emit_segmented(
     context: NestContext,
     exp: Screma | Hist,
     segmented: type[Any],
-    operators: tuple[SegBinOp | SegHistOp, ...],
+    operators: tuple[kernels.SegBinOp | kernels.SegHistOp, ...],
 ) -> Answer:
     whole, point = judgement.nest.over(context.fresh_index("j"), exp)
     body = returns(whole.then(point.statements).statements, point.result)
@@ -199,7 +189,7 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
     operators = []
     for op in exp.operators:
         op, vector = _scalar_operator(context, nest, op) or (op, ())
-        if context.level != GRID and not is_scalar_operator(op.operator):
+        if context.level != kernels.GRID and not is_scalar_operator(op.operator):
             return NOT_SCALAR
         if any(map(nest.size_varies, (*vector, *op.shape))):
             return SHAPE_VARIES
@@ -210,8 +200,10 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         if len(known) != len(found):
             return UNKNOWN_DESTINATION
         combine = context.operator(op.operator)
-        operators.append(SegHistOp(op.shape, known, op.neutral, combine, vector))
-    return _emit_segmented(judgement, context, exp, SegHist, tuple(operators))
+        operators.append(
+            kernels.SegHistOp(op.shape, known, op.neutral, combine, vector)
+        )
+    return _emit_segmented(judgement, context, exp, kernels.SegHist, tuple(operators))
 
 
 def _scalar_operator(
@@ -284,8 +276,10 @@ def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
     for array, own in zip(arrays, exp.writes(point.result), strict=True):
         writes = tuple(((*nest.indices, *inner), value) for inner, value in own)
         shape = array_type(array, context.build.scope).shape
-        results.append(WriteReturns(array, shape, writes))
+        results.append(kernels.WriteReturns(array, shape, writes))
     types = [own[0][1] for own in exp.writes(exp.function.results)]
-    body = KernelBody(whole.statements, tuple(results))
-    context.emit(pattern, SegMap(context.level, whole.space, body, tuple(types)))
+    body = kernels.KernelBody(whole.statements, tuple(results))
+    context.emit(
+        pattern, kernels.SegMap(context.level, whole.space, body, tuple(types))
+    )
     return EMITTED

@@ -34,17 +34,11 @@ from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size, maximum
 from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, AccType
+from minifut.passes.flatten import version_names
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.exploitable import is_regular
 from minifut.passes.flatten.judgement import PPOPP, Answer, leave
 from minifut.passes.flatten.loop_pieces import emit_in_pieces
-from minifut.passes.flatten.version_names import (
-    HOST,
-    INCREMENTAL,
-    shape_of_body,
-    threshold,
-    weight,
-)
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 LARGEST, LARGEST_OF_KNOWN_COST = 160, 480
@@ -113,7 +107,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     versions = context.versions
     if not isinstance(loop, core.Loop) or nest.depth or context.level != GRID:
         return None
-    if versions.kind != INCREMENTAL or statement.attributes:
+    if versions.kind != version_names.INCREMENTAL or statement.attributes:
         return None
     around = versions.in_loop
     if around is not None and _has_same_commands(around, loop):
@@ -135,14 +129,16 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     if step is None:
         return Declined("the cost of a step depends on data")
     cost = step.work // maximum(step.commands, ONE)
-    if weight(statement) > (
+    if version_names.weight(statement) > (
         LARGEST if cost.as_constant is None else LARGEST_OF_KNOWN_COST
     ):
         return Declined("its body is large")
-    path = (*context.path, shape_of_body(loop.body.statements, "loop"))
-    name = f"{versions.stem(path)}.{HOST}"
-    chosen = threshold(name, LAUNCH_WORK, 0, GUARDS)
-    condition = context.build.let(AtLeast(_in_i64(context, cost), chosen), HOST)
+    path = (*context.path, version_names.shape_of_body(loop.body.statements, "loop"))
+    name = f"{versions.stem(path)}.{version_names.HOST}"
+    chosen = version_names.threshold(name, LAUNCH_WORK, 0, GUARDS)
+    condition = context.build.let(
+        AtLeast(_in_i64(context, cost), chosen), version_names.HOST
+    )
     kernels, thread = context.inner(), context.inner()
     versions.in_loop = loop
     kernels.build.extend(context.code(kernels, (statement,)))
@@ -170,7 +166,7 @@ def _is_short(statement: Stm) -> bool:
     form = getattr(statement.exp, "form", None)
     count = form.bound if isinstance(form, core.ForLoop) else None
     return isinstance(count, Constant) and (
-        int(count.value) * weight(statement) <= SHORT_WORK
+        int(count.value) * version_names.weight(statement) <= SHORT_WORK
     )
 
 

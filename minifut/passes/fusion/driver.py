@@ -21,16 +21,11 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, soac_of
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name, NameSource
+from minifut.passes.fusion import pair
 from minifut.passes.fusion.horizontal import (
     MOST_RESULTS,
     NEIGHBOURS,
     fuse_neighbours,
-)
-from minifut.passes.fusion.pair import (
-    UNTOUCHED,
-    Fusing,
-    has_soac,
-    keeps_parallelism,
 )
 from minifut.passes.fusion.pull_views import folds_view, pull_views
 from minifut.passes.fusion.vertical import rule_for
@@ -40,7 +35,7 @@ from minifut.rewrite.trace import Trace
 
 def fuse(program: Program, names: NameSource, trace: Trace | None = None) -> Program:
     """Make one SOAC of producers and consumers."""
-    fusing = Fusing(names, scope_of(program), trace or Trace())
+    fusing = pair.Fusing(names, scope_of(program), trace or Trace())
     constants = _Fuser(fusing, program.constants, ()).run()
     functions = tuple(
         map_bodies(function, partial(_fused, fusing)) for function in program.functions
@@ -59,10 +54,10 @@ def fuse_in_thread(body: Body, names: NameSource, scope: Scope) -> Body:
         else:
             statements.append(statement)
     result = tuple(substitute(atom, names_of) for atom in body.result)
-    return _fused(Fusing(names, scope, Trace()), Body(tuple(statements), result))
+    return _fused(pair.Fusing(names, scope, Trace()), Body(tuple(statements), result))
 
 
-def _fused(fusing: Fusing, body: Body) -> Body:
+def _fused(fusing: pair.Fusing, body: Body) -> Body:
     return replace(body, statements=_Fuser(fusing, body.statements, body.result).run())
 
 
@@ -70,7 +65,7 @@ class _Fuser:
     """One body: statements in slots (None once fused away), and what uses what."""
 
     def __init__(
-        self, fusing: Fusing, statements: tuple[Stm, ...], result: tuple[Atom, ...]
+        self, fusing: pair.Fusing, statements: tuple[Stm, ...], result: tuple[Atom, ...]
     ) -> None:
         self.fusing = fusing
         self.before = statements
@@ -148,7 +143,7 @@ class _Fuser:
         return (
             statement is not None
             and isinstance(statement.exp, SOAC_EXPRESSIONS)
-            and not UNTOUCHED & set(statement.attributes)
+            and not pair.UNTOUCHED & set(statement.attributes)
         )
 
     def may_sink(self, slot: int, to: int) -> bool:
@@ -186,9 +181,9 @@ class _Fuser:
             if outcome is None:
                 continue
             (fused,) = outcome
-            if has_soac(soac_of(fused).function):
+            if pair.has_soac(soac_of(fused).function):
                 fused = self.inside(fused)
-                if not keeps_parallelism(producer, consumer, fused):
+                if not pair.keeps_parallelism(producer, consumer, fused):
                     reason = "it would bury the parallelism inside"
                     self.fusing.trace.decline(rule, consumer, reason)
                     continue
@@ -200,7 +195,7 @@ class _Fuser:
         """Join one neighbour above with the statement in `slot`."""
         second = self.slots[slot]
         assert second is not None
-        if not isinstance(second.exp, NEIGHBOURS) or has_soac(second.exp.function):
+        if not isinstance(second.exp, NEIGHBOURS) or pair.has_soac(second.exp.function):
             return False
         readers = {at for array in second.exp.arrays for at in self.uses[array]}
         for at in sorted(readers - self.full):
@@ -211,7 +206,9 @@ class _Fuser:
                 # Looked at once, so that many neighbours take no quadratic time.
                 self.full.add(at)
                 continue
-            if not isinstance(first.exp, NEIGHBOURS) or has_soac(first.exp.function):
+            if not isinstance(first.exp, NEIGHBOURS) or pair.has_soac(
+                first.exp.function
+            ):
                 continue
             if not self.may_sink(at, slot):
                 continue

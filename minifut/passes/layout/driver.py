@@ -24,6 +24,7 @@ from minifut.ir.node import mutable, replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
+from minifut.passes.layout import rules
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import (
     BranchChoice,
@@ -35,14 +36,6 @@ from minifut.passes.layout.choices import (
 from minifut.passes.layout.costs import MACHINES
 from minifut.passes.layout.plan import plan
 from minifut.passes.layout.rearranged import write_rearranged
-from minifut.passes.layout.rules import (
-    coalesce_by_transposition,
-    exchange_dimensions,
-    exchange_kernel_dimensions,
-    make_result_in_layout,
-    make_results,
-    transpose_operands,
-)
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.trace import Trace
 
@@ -188,7 +181,7 @@ class _LayoutRewriter:
             copies[array, dimension] = self.manifest(array, dimension)
         if before:
             after = (*self.made[mark:], statement)
-            self.trace.fire(coalesce_by_transposition, statement, after)
+            self.trace.fire(rules.coalesce_by_transposition, statement, after)
 
     def note(
         self, parameters: tuple[Param, ...], wanted: tuple[int | None, ...]
@@ -222,15 +215,17 @@ class _LayoutRewriter:
         missing = [(a, d) for a, d in choice.reads if (a, d) not in copies]
         after: tuple[Stm, ...] = (statement,)
         if missing:
-            after = transpose_operands(statement, missing, self.context())
-            self.trace.fire(coalesce_by_transposition, statement, after)
+            after = rules.transpose_operands(statement, missing, self.context())
+            self.trace.fire(rules.coalesce_by_transposition, statement, after)
             for (array, dimension), copy in zip(missing, after, strict=False):
                 copies[array, dimension] = copy.pattern[0].name
                 self.innermost[copy.pattern[0].name] = dimension
         *before, kernel = after
         self.emit(*before)
         if not _changes(choice) and isinstance(statement.exp, KERNELS):
-            self.trace.decline(coalesce_by_transposition, statement, NOTHING_GAINED)
+            self.trace.decline(
+                rules.coalesce_by_transposition, statement, NOTHING_GAINED
+            )
         self.results(kernel, choice)
 
     def results(self, statement: Stm, choice: KernelChoice) -> None:
@@ -241,9 +236,11 @@ class _LayoutRewriter:
         views: tuple[Stm, ...] = ()
         made = statement
         if isinstance(kernel, SegMap) and choice.fastest is not None:
-            made, *rest = exchange_dimensions(statement, choice.fastest, self.context())
+            made, *rest = rules.exchange_dimensions(
+                statement, choice.fastest, self.context()
+            )
             views = tuple(rest)
-            self.trace.fire(exchange_kernel_dimensions, statement, (made, *views))
+            self.trace.fire(rules.exchange_kernel_dimensions, statement, (made, *views))
         orders = {}
         for position, bound in enumerate(statement.pattern):
             rank = self.rank(bound.name)
@@ -257,8 +254,8 @@ class _LayoutRewriter:
                 orders[made.pattern[position].name] = innermost(own, rank)
             self.innermost[bound.name] = dimension
         if orders:
-            after = make_results(made, orders, self.context())
-            self.trace.fire(make_result_in_layout, made, after)
+            after = rules.make_results(made, orders, self.context())
+            self.trace.fire(rules.make_result_in_layout, made, after)
             self.emit(*after)
         else:
             self.emit(made)

@@ -8,15 +8,7 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
-from minifut.analysis.facts import Fact, Facts, Proof
-from minifut.analysis.facts.forms import (
-    Form,
-    atoms_of,
-    combine,
-    difference,
-    number,
-    of_atom,
-)
+from minifut.analysis.facts import Fact, Facts, Proof, forms
 from minifut.ir.builder import Builder
 from minifut.ir.core import Assert, Atom, Constant, Copy, If, Iota, ScalarOp, Stm
 from minifut.ir.node import mutable, replace
@@ -52,7 +44,7 @@ class FactContext:
         order = self.facts.order
         return all(
             isinstance(each, Name) and order.get(each, -1) < self.first_inside
-            for each in atoms_of(self.facts.form(atom))
+            for each in forms.atoms_of(self.facts.form(atom))
         )
 
     def builder(self, statement: Stm) -> Builder:
@@ -66,7 +58,7 @@ def by_facts(_: Stm, context: FactContext) -> Remark:
     return Remark(tuple(f"by {fact}" for fact in facts))
 
 
-def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
+def learn_element(facts: Facts, name: Name, array: Name, width: forms.Form) -> None:
     """The name is an element of the array: one of an iota is within its numbers, others
     may have a known limit."""
     facts.order[name] = len(facts.order)  # the newest name: proofs eliminate it first
@@ -77,24 +69,28 @@ def learn_element(facts: Facts, name: Name, array: Name, width: Form) -> None:
     step = source.stride.value if isinstance(source.stride, Constant) else 0
     if step not in (1, -1):
         return
-    x, start = of_atom(name), facts.form(source.start)
+    x, start = forms.of_atom(name), facts.form(source.start)
     if step == 1 and not start:
         facts.run_over(name, width, "the map")
         return
-    end = combine(start, 1, combine(width, 1, number(1), -1), int(step))
+    end = forms.combine(
+        start, 1, forms.combine(width, 1, forms.number(1), -1), int(step)
+    )
     low, high = (start, end) if step == 1 else (end, start)
     least, most = facts.range_of_form(low)[0], facts.range_of_form(high)[1]
     if facts.within_type(name, least, most):
-        facts.learn(Fact(difference(x, low), "the map"))
-        facts.learn(Fact(difference(high, x), "the map"))
+        facts.learn(Fact(forms.difference(x, low), "the map"))
+        facts.learn(Fact(forms.difference(high, x), "the map"))
 
 
 def learn_limit(facts: Facts, name: Name, array: Name) -> None:
     """The name is an element of the array, whose elements may have a known limit."""
     limit = facts.element_limit(array)
     if limit is not None:
-        facts.learn(Fact(of_atom(name), "its elements"))
-        facts.learn(Fact(difference(limit, of_atom(name), 1), "its elements"))
+        facts.learn(Fact(forms.of_atom(name), "its elements"))
+        facts.learn(
+            Fact(forms.difference(limit, forms.of_atom(name), 1), "its elements")
+        )
 
 
 @rule(Assert, remark=by_facts)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from minifut.ir import core
+from minifut.ir import core, traverse
 from minifut.ir.calls import reachable
 from minifut.ir.core import Body, Function, Program, Stm
 from minifut.ir.kernels import KernelBody, SegMap
@@ -20,13 +20,6 @@ from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import flagged, replace, same_or
 from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import (
-    map_children,
-    names_in,
-    own_names,
-    size_names,
-    used_names,
-)
 from minifut.names import Name
 
 EFFECTS = (core.Assert, core.Trace, core.Apply)
@@ -58,7 +51,7 @@ def remove_dead_code(program: Program, changing: Collection[Name]) -> Program:
             continue
         functions.append(function)
         if program.constants:
-            needed |= used_names(function)
+            needed |= traverse.used_names(function)
     constants = _Sweep(needed).statements(program.constants)
     return replace(program, constants=constants, functions=tuple(functions))
 
@@ -75,19 +68,19 @@ class _Sweep:
 
     def function(self, function: Function) -> Function:
         for parameter in (*function.parameters, *function.results):
-            own_names(parameter, self.needed)
+            traverse.own_names(parameter, self.needed)
         return replace(function, body=self.node(function.body))
 
     def node(self, node: Any) -> Any:
         """Any node below a statement: its names are needed, bodies are swept."""
-        own_names(node, self.needed)
+        traverse.own_names(node, self.needed)
         if isinstance(node, Body):
             return replace(node, statements=self.statements(node.statements))
         if isinstance(node, KernelBody):
             for result in node.result:
                 self.node(result)
             return replace(node, statements=self.statements(node.statements))
-        return map_children(node, self.node)
+        return traverse.map_children(node, self.node)
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
         kept: list[Stm] = []
@@ -104,10 +97,10 @@ class _Sweep:
         if not all(used):
             statement = self.without_unused(statement, used)
         elif has_mark(statement, LIVE):
-            self.needed |= names_in(statement)
+            self.needed |= traverse.names_in(statement)
             return statement
         for bound in statement.pattern:
-            own_names(bound, self.needed)
+            traverse.own_names(bound, self.needed)
         exp = self.node(statement.exp)
         if exp is statement.exp and all(used):
             add_mark(statement, LIVE)
@@ -118,7 +111,7 @@ class _Sweep:
         pattern = statement.pattern
         for position, wanted in enumerate(used):
             if wanted:
-                for name in size_names(pattern[position].type):
+                for name in traverse.size_names(pattern[position].type):
                     for other, bound in enumerate(pattern):
                         used[other] |= bound.name == name
         match statement.exp:
@@ -198,11 +191,11 @@ def _needs(exp: core.Loop) -> tuple[set[Name], dict[Name, set[Name]]]:
     def through(names: set[Name]) -> set[Name]:
         return set().union(*[needs[n] for n in names if n in needs])
 
-    own_names(exp.form, anyhow)
+    traverse.own_names(exp.form, anyhow)
     for parameter in exp.parameters:
-        anyhow |= size_names(parameter.type)
+        anyhow |= traverse.size_names(parameter.type)
     for statement in exp.body.statements:
-        inputs = through(used_names(statement))
+        inputs = through(traverse.used_names(statement))
         for bound in statement.pattern:
             needs[bound.name] = inputs
         if has_effects(statement.exp):

@@ -27,45 +27,19 @@ from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.traverse import BODIES, Replacer, names_in
 from minifut.names import Name, NameSource
+from minifut.passes.simplify import branches, constant_folding, views
 from minifut.passes.simplify.accumulators import (
     drop_neutral_updates,
     drop_untouched_accumulators,
     move_out_of_with_acc,
 )
-from minifut.passes.simplify.branches import (
-    drop_common_results,
-    drop_true_check,
-    select_truth_by_logic,
-    take_known_branch,
-    take_known_case,
-)
 from minifut.passes.simplify.common_subexpressions import key_of
-from minifut.passes.simplify.constant_folding import (
-    apply_identities,
-    fold_constants,
-    may_fold,
-    multiply_for_power,
-    read_size,
-    recompose_quotient,
-    undo_twice,
-)
 from minifut.passes.simplify.dead_code import remove_dead_code, remove_dead_code_in
 from minifut.passes.simplify.hoisting import hoist
 from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
 from minifut.passes.simplify.narrow_products import multiply_words
 from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
-from minifut.passes.simplify.truncated_floats import truncate_as_float
-from minifut.passes.simplify.views import (
-    index_of_iota,
-    index_of_literal,
-    index_of_rearrange,
-    index_of_replicate,
-    index_of_reshape,
-    index_of_slice,
-    rearrange_again,
-    reshape_again,
-)
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Decline, Rule, RuleFunction
 from minifut.rewrite.trace import Derivation, Trace
@@ -75,32 +49,32 @@ REPEATS = 20
 
 RULES: dict[type, tuple[Rule, ...]] = {
     core.ScalarOp: (
-        fold_constants,
-        apply_identities,
-        multiply_for_power,
-        recompose_quotient,
-        undo_twice,
+        constant_folding.fold_constants,
+        constant_folding.apply_identities,
+        constant_folding.multiply_for_power,
+        constant_folding.recompose_quotient,
+        constant_folding.undo_twice,
         multiply_words,
         truncate_as_float,
     ),
-    core.SizeExp: (read_size,),
+    core.SizeExp: (constant_folding.read_size,),
     core.If: (
-        take_known_branch,
-        select_truth_by_logic,
-        drop_common_results,
+        branches.take_known_branch,
+        branches.select_truth_by_logic,
+        branches.drop_common_results,
     ),
-    core.Match: (take_known_case,),
-    core.Assert: (drop_true_check,),
+    core.Match: (branches.take_known_case,),
+    core.Assert: (branches.drop_true_check,),
     core.Index: (
-        index_of_iota,
-        index_of_replicate,
-        index_of_literal,
-        index_of_slice,
-        index_of_rearrange,
-        index_of_reshape,
+        views.index_of_iota,
+        views.index_of_replicate,
+        views.index_of_literal,
+        views.index_of_slice,
+        views.index_of_rearrange,
+        views.index_of_reshape,
     ),
-    core.Rearrange: (rearrange_again,),
-    core.Reshape: (reshape_again,),
+    core.Rearrange: (views.rearrange_again,),
+    core.Reshape: (views.reshape_again,),
     core.Loop: (unroll_loop, drop_invariant_parameters),
     WithAcc: (move_out_of_with_acc, drop_neutral_updates, drop_untouched_accumulators),
     Screma: (drop_inputs, take_elements, simplify_mapped),
@@ -278,8 +252,10 @@ class _Sweep(Replacer):
     def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that fires puts in place of the statement."""
         exp = statement.exp
-        rules: tuple[RuleFunction, ...] | None = RULES.get(type(exp))
-        if rules is None or (isinstance(exp, core.ScalarOp) and not may_fold(exp)):
+        rules = RULES.get(type(exp))
+        if rules is None or (
+            isinstance(exp, core.ScalarOp) and not constant_folding.may_fold(exp)
+        ):
             return None
         if self.context.derivation is None:
             rules = FUNCTIONS[type(exp)]

@@ -26,19 +26,6 @@ from typing import Any
 from minifut.immutables import immutable
 from minifut.ir import core
 from minifut.ir.builder import Builder, constant
-from minifut.ir.core import (
-    Assert,
-    Atom,
-    Body,
-    Constant,
-    If,
-    Lambda,
-    Loop,
-    Param,
-    Program,
-    Stm,
-    WhileLoop,
-)
 from minifut.ir.kernels import KernelBody
 from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
@@ -61,8 +48,8 @@ MAY_MOVE = (*TOTAL, *GUARDED)
 
 
 def hoist(
-    program: Program, names: NameSource, scope: Scope, changing: Collection[Name]
-) -> Program:
+    program: core.Program, names: NameSource, scope: Scope, changing: Collection[Name]
+) -> core.Program:
     """The program with invariant statements moved out as far as they go, in those
     functions and in the constants."""
     hoister = _Hoister(names, scope)
@@ -81,21 +68,21 @@ class _Hoister:
 
     def node(self, node: Any) -> Any:
         """Nodes from which nothing moves out."""
-        if isinstance(node, Body | KernelBody):
+        if isinstance(node, core.Body | KernelBody):
             return replace(node, statements=self.statements(node.statements))
         return map_children(node, self.node)
 
-    def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-        made: list[Stm] = []
+    def statements(self, statements: tuple[core.Stm, ...]) -> tuple[core.Stm, ...]:
+        made: list[core.Stm] = []
         for statement in statements:
             before, after = self.statement(statement)
             made += (*before, after)
         return same_or(made, statements)
 
-    def statement(self, statement: Stm) -> tuple[list[Stm], Stm]:
+    def statement(self, statement: core.Stm) -> tuple[list[core.Stm], core.Stm]:
         """What moved out of the statement, and the statement."""
         exp = statement.exp
-        moved: list[Stm] = []
+        moved: list[core.Stm] = []
         if has_mark(statement, WITHOUT_INVARIANTS):
             return moved, statement
         if isinstance(exp, core.Loop):
@@ -113,9 +100,11 @@ class _Hoister:
             add_mark(statement, WITHOUT_INVARIANTS)
         return moved, replace(statement, exp=new)
 
-    def part(self, part: Any, entry: EntryCondition | None, moved: list[Stm]) -> Any:
+    def part(
+        self, part: Any, entry: EntryCondition | None, moved: list[core.Stm]
+    ) -> Any:
         """A lambda of a SOAC, or an operator with one inside (whose checks stay)."""
-        if isinstance(part, Lambda):
+        if isinstance(part, core.Lambda):
             local = {p.name for p in part.parameters}
             inside = part.body.statements
             varying = local.union(*map(_bound, inside))
@@ -126,13 +115,13 @@ class _Hoister:
 
     def body(
         self,
-        body: Body,
+        body: core.Body,
         local: set[Name],
         entry: EntryCondition | None,
-        moved: list[Stm],
-    ) -> Body:
+        moved: list[core.Stm],
+    ) -> core.Body:
         """The body without what does not depend on `local`; that goes to `moved`."""
-        kept: list[Stm] = []
+        kept: list[core.Stm] = []
         statements = self.statements(body.statements)
         first = True
         for statement in statements:
@@ -154,7 +143,7 @@ class _Hoister:
             return body
         return replace(body, statements=tuple(kept))
 
-    def separated(self, statement: Stm, local: set[Name]) -> tuple[Stm, ...]:
+    def separated(self, statement: core.Stm, local: set[Name]) -> tuple[core.Stm, ...]:
         """The statement, perhaps after a map of what it reduces of other arrays."""
         exp = statement.exp
         if not isinstance(exp, Screma) or statement.attributes:
@@ -166,8 +155,8 @@ class _Hoister:
         inputs = zip(parameters, exp.arrays, strict=True)
         given = {p: array for p, array in inputs if array not in local}
         varying = local.union(p.name for p in parameters if p not in given)
-        invariant: list[Stm] = []
-        reduced: dict[Name, Param] = {}
+        invariant: list[core.Stm] = []
+        reduced: dict[Name, core.Param] = {}
         checked = False
         for inner in body.statements:
             used = free_names(inner)
@@ -187,18 +176,20 @@ class _Hoister:
         results = tuple(p for p in reduced.values() if p.name in wanted)
         if not (results and given):
             return (statement,)
-        result = Body(tuple(invariant), tuple(p.name for p in results))
-        function = Lambda(tuple(given), result, tuple(p.type for p in results))
+        result = core.Body(tuple(invariant), tuple(p.name for p in results))
+        function = core.Lambda(tuple(given), result, tuple(p.type for p in results))
         first = map_(exp.width, tuple(given.values()), rename(function, self.names))
         types = [array_of(p.type, (exp.width,)) for p in results]
-        arrays = tuple(Param(self.names.fresh("reduced"), each) for each in types)
+        arrays = tuple(core.Param(self.names.fresh("reduced"), each) for each in types)
         inside = replace(body, statements=tuple(kept))
         rest = replace(exp.function, parameters=parameters + results, body=inside)
         taken = exp.arrays + tuple(p.name for p in arrays)
         second = replace(statement, exp=replace(exp, arrays=taken, function=rest))
-        return Stm(arrays, first, (), statement.location), second
+        return core.Stm(arrays, first, (), statement.location), second
 
-    def guarded(self, statement: Stm, entry: EntryCondition, moved: list[Stm]) -> bool:
+    def guarded(
+        self, statement: core.Stm, entry: EntryCondition, moved: list[core.Stm]
+    ) -> bool:
         """Whether it moved, for a body that runs at least once."""
         exp = statement.exp
         if isinstance(exp, core.Assert):
@@ -227,13 +218,13 @@ def _computes_arrays(exp: core.If) -> bool:
     )
 
 
-def _reduces_many(statement: Stm) -> bool:
+def _reduces_many(statement: core.Stm) -> bool:
     exp = statement.exp
     known = exp.width.as_constant if isinstance(exp, Screma) and exp.reduces else 0
     return known is None or known > FEW
 
 
-def _bound(statement: Stm) -> list[Name]:
+def _bound(statement: core.Stm) -> list[Name]:
     return [p.name for p in statement.pattern]
 
 
@@ -242,15 +233,15 @@ class EntryCondition:
     """When a body runs at least once: where a width or bound is above 0, or where a
     loop's condition holds at the start."""
 
-    width: Size | Atom
+    width: Size | core.Atom
     """of a SOAC or a `for` loop; for a `while` loop the condition at its start"""
     type: ScalarType
 
     @staticmethod
-    def of_loop(loop: Loop) -> EntryCondition:
+    def of_loop(loop: core.Loop) -> EntryCondition:
         """The entry of a loop's body."""
         form = loop.form
-        if not isinstance(form, WhileLoop):
+        if not isinstance(form, core.WhileLoop):
             return EntryCondition(form.bound, form.type)
         names = [parameter.name for parameter in loop.parameters]
         return EntryCondition(loop.initial[names.index(form.condition)], BOOL)
@@ -260,11 +251,11 @@ class EntryCondition:
         """Whether the body runs in any case."""
         width = self.width
         known = width.as_constant if isinstance(width, Size) else None
-        if isinstance(width, Constant):
+        if isinstance(width, core.Constant):
             known = int(width.value)
         return known is not None and known > 0
 
-    def misses(self, build: Builder) -> Atom:
+    def misses(self, build: Builder) -> core.Atom:
         """Whether the body never runs."""
         width = self.width
         atom = build.size_atom(width) if isinstance(width, Size) else width
@@ -274,12 +265,12 @@ class EntryCondition:
 
 
 def guard_check(
-    statement: Stm,
-    check: Assert,
+    statement: core.Stm,
+    check: core.Assert,
     entry: EntryCondition,
     names: NameSource,
     scope: Scope,
-) -> list[Stm]:
+) -> list[core.Stm]:
     """The check, for a body that runs at least once."""
     if entry.is_certain:
         return [statement]
@@ -290,8 +281,8 @@ def guard_check(
 
 
 def guard_value(
-    statement: Stm, entry: EntryCondition, names: NameSource, scope: Scope
-) -> list[Stm]:
+    statement: core.Stm, entry: EntryCondition, names: NameSource, scope: Scope
+) -> list[core.Stm]:
     """What computes values, and zeros for a body that never runs."""
     if entry.is_certain:
         return [statement]
@@ -300,6 +291,6 @@ def guard_value(
     zeros = empty.finish(*[empty.zero(p.type) for p in statement.pattern])
     runs = Builder(names, scope, statement.location, statement.attributes)
     values = runs.finish(*runs.let_many(statement.exp))
-    guard = If(entry.misses(build), zeros, values)
+    guard = core.If(entry.misses(build), zeros, values)
     build.append(replace(statement, exp=guard, attributes=()))
     return build.statements

@@ -27,20 +27,10 @@ from minifut.ir.sizes import ONE, Size, maximum, minimum, product
 from minifut.ir.traverse import free_names, map_children, substitute
 from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
+from minifut.passes.tiling import versions
 from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPLIT
 from minifut.passes.tiling.marks import TILE, Mark, mark_of, marked
 from minifut.passes.tiling.nest import Variance, iotas_of, operands_of, redomaps_of
-from minifut.passes.tiling.versions import (
-    COLUMNS,
-    FEWEST,
-    STRETCH,
-    Guards,
-    Split,
-    Tiled,
-    divide,
-    guards_of,
-    share_parameters,
-)
 from minifut.rewrite.strategy import Rewriting, Strategy
 from minifut.rewrite.trace import Trace
 
@@ -167,18 +157,18 @@ class _Tiler:
         tiled = self.derived(known, BLOCK_AND_REGISTER)
         mark = mark_of(target, TILE)
         assert mark is not None
-        made = divide(tiled, *self.benefit(target), len(mark.dimensions))
+        made = versions.divide(tiled, *self.benefit(target), len(mark.dimensions))
         split = None
         if made.rank == 2 and made.shares:
             split = self.split(known, target, made)
-        guards = guards_of(self.names, self.scope, nest, made, split)
+        guards = versions.guards_of(self.names, self.scope, nest, made, split)
         self.govern(recognised, guards)
         body = made.body
         if split is not None and guards.split is not None:
             body = self.either(guards.split, split.body, body, target)
         return TiledVersion(guards.statements, guards.tiled, body)
 
-    def govern(self, at: int, guards: Guards) -> None:
+    def govern(self, at: int, guards: versions.Guards) -> None:
         """Note with a step the thresholds of the version that it led to."""
         thresholds = [
             s.exp.threshold for s in guards.statements if isinstance(s.exp, AtLeast)
@@ -186,7 +176,9 @@ class _Tiler:
         step = self.trace.steps[at]
         self.trace.steps[at] = replace(step, parameters=tuple(thresholds))
 
-    def split(self, known: Body, target: Stm, made: Tiled) -> Split | None:
+    def split(
+        self, known: Body, target: Stm, made: versions.Tiled
+    ) -> versions.Split | None:
         """The version that splits the common dimension, if the rule makes one."""
         whole = fresh_copy(known, self.names, self.scope)
         divided = self.derived(whole, SPLIT)
@@ -197,7 +189,9 @@ class _Tiler:
         ((_, redomap),) = redomaps_of(kernel)
         body = self.derived(divided, BLOCK_AND_REGISTER)
         points = tuple(kernel.space.sizes[d] for d in mark.dimensions)
-        return Split(share_parameters(body, made.parameters), redomap.width, points)
+        return versions.Split(
+            versions.share_parameters(body, made.parameters), redomap.width, points
+        )
 
     def either(self, test: Atom, then: Body, otherwise: Body, target: Stm) -> Body:
         """One of two bodies with the same results."""
@@ -242,14 +236,15 @@ class _Tiler:
         bound = {p.name for s in kernel.body.statements for p in s.pattern}
         bound.update(kernel.space.indices)
         sizes = [kernel.space.sizes[d] for d in mark.dimensions]
-        narrow = ONE - minimum(ONE, sizes[-1] // COLUMNS)
+        narrow = ONE - minimum(ONE, sizes[-1] // versions.COLUMNS)
         steps = Size.constant(0)
         for _, redomap in redomaps_of(kernel):
             if bound.isdisjoint(redomap.width.names()):
                 whole = maximum(
-                    redomap.width // FEWEST * FEWEST, narrow * redomap.width
+                    redomap.width // versions.FEWEST * versions.FEWEST,
+                    narrow * redomap.width,
                 )
-                steps = steps + minimum(whole, Size.constant(STRETCH))
+                steps = steps + minimum(whole, Size.constant(versions.STRETCH))
         return product(tuple(sizes)) * steps, shares
 
     def with_sequences(self, statement: Stm) -> Stm:

@@ -22,14 +22,8 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
 from minifut.ir.types import ArrayType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
+from minifut.passes.tiling import nest
 from minifut.passes.tiling.marks import LECTURE, NEST, Mark, mark_of, marked
-from minifut.passes.tiling.nest import (
-    ReadOperand,
-    Variance,
-    iotas_of,
-    operands_of,
-    redomaps_of,
-)
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -89,21 +83,21 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
     kernel, mark = statement.exp_of(SegMap), mark_of(statement, NEST)
     if kernel.level != GRID or mark is None:
         return None
-    if not redomaps_of(kernel):
+    if not nest.redomaps_of(kernel):
         return Declined("there is no reduction in the threads")
     reason = unfit_results(kernel) or unfit_body(kernel)
     if reason:
         return Declined(reason)
-    variance = Variance(kernel)
-    iotas = iotas_of(kernel, context.definitions.values())
-    operands = operands_of(kernel, variance, context.scope, iotas)
+    variance = nest.Variance(kernel)
+    iotas = nest.iotas_of(kernel, context.definitions.values())
+    operands = nest.operands_of(kernel, variance, context.scope, iotas)
     dimensions = chosen_dimensions(len(kernel.space.sizes), operands)
     if not dimensions:
         return Declined("every operand varies with every dimension")
     tiled = frozenset(dimensions)
     if any(o.gathered and tiled <= o.dimensions for o in operands):
         return Declined("each point gathers elements of its own")
-    for _, redomap in redomaps_of(kernel):
+    for _, redomap in nest.redomaps_of(kernel):
         if variance.of(redomap.width.names()) & tiled:
             return Declined("a reduction is not equally long at all points")
     return (marked(statement, Mark(mark.nest, dimensions)),)
@@ -111,7 +105,7 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
 
 def inner_pair(
     statement: Stm, context: StatementContext
-) -> tuple[SegMap, list[ReadOperand], tuple[int, ...]] | None:
+) -> tuple[SegMap, list[nest.ReadOperand], tuple[int, ...]] | None:
     """A marked kernel whose rows and columns to tile have dimensions around them, with
     what it reads; None if it is none."""
     kernel = statement.exp_of(SegMap)
@@ -122,8 +116,8 @@ def inner_pair(
         return None
     if unfit_results(kernel) or unfit_body(kernel):
         return None
-    iotas = iotas_of(kernel, context.definitions.values())
-    operands = operands_of(kernel, Variance(kernel), context.scope, iotas)
+    iotas = nest.iotas_of(kernel, context.definitions.values())
+    operands = nest.operands_of(kernel, nest.Variance(kernel), context.scope, iotas)
     dimensions = chosen_dimensions(rank, operands)
     if len(dimensions) != 2 or 0 in dimensions:
         return None
@@ -184,7 +178,7 @@ def _unfit_redomap(statement: Stm, exp: Screma) -> str:
     return ""
 
 
-def chosen_dimensions(rank: int, operands: list[ReadOperand]) -> tuple[int, ...]:
+def chosen_dimensions(rank: int, operands: list[nest.ReadOperand]) -> tuple[int, ...]:
     """Rows and columns, or columns alone, or nothing."""
     sets = [operand.dimensions for operand in operands]
     pairs = [(r, c) for c in reversed(range(rank)) for r in reversed(range(c))]

@@ -5,12 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.frontend import syntax, types
-from minifut.frontend.check.consumption.aliases import (
-    Parts,
-    combine,
-    keyed_parts,
-    own_tree,
-)
+from minifut.frontend.check.consumption import aliases
 from minifut.frontend.syntax.traverse import binders, children, sub_patterns
 from minifut.frontend.types import Record, Sum
 
@@ -35,7 +30,7 @@ def leaves(
 
 def part(tree: AliasTree, key: str | tuple[str, int]) -> AliasTree:
     """A component of a tree; of an unstructured one, the whole."""
-    return tree.get(key) if isinstance(tree, Parts) else tree
+    return tree.get(key) if isinstance(tree, aliases.Parts) else tree
 
 
 def names_of(pattern: syntax.Pattern) -> set[Name]:
@@ -58,7 +53,7 @@ def bind_pattern(state: State, pattern: syntax.Pattern, tree: AliasTree) -> set[
 
 def _with_self(leaf: syntax.NamePattern, tree: AliasTree) -> AliasTree:
     assert leaf.name_resolved is not None and leaf.type is not None
-    return combine(tree, own_tree(leaf.type, leaf.name_resolved))
+    return aliases.combine(tree, aliases.own_tree(leaf.type, leaf.name_resolved))
 
 
 def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
@@ -69,7 +64,7 @@ def bind_parameter(state: State, pattern: syntax.Pattern) -> set[Name]:
         if name is None or leaf.type is None:
             continue
         bound.add(name)
-        state.bind(name, own_tree(leaf.type, name), consumable=diet)
+        state.bind(name, aliases.own_tree(leaf.type, name), consumable=diet)
     return bound
 
 
@@ -134,5 +129,7 @@ def parameter_type(pattern: syntax.Pattern, declared: Type | None = None) -> Typ
 def component(type_: Type | None, key: str | tuple[str, int]) -> Type | None:
     """The type of a field or of a constructor's payload."""
     return (
-        dict(keyed_parts(type_)).get(key) if isinstance(type_, Record | Sum) else None
+        dict(aliases.keyed_parts(type_)).get(key)
+        if isinstance(type_, Record | Sum)
+        else None
     )

@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from minifut.errors import Location, error
 from minifut.frontend import syntax
-from minifut.frontend.check import hints
+from minifut.frontend.check import hints, mismatches
 from minifut.frontend.check.environment import plain
 from minifut.frontend.check.inference.expressions import RULES, infer
 from minifut.frontend.check.inference.state import FLOATS, Inference
 from minifut.frontend.check.messages import Mismatch, quote, source_text
-from minifut.frontend.check.mismatches import (
-    EXPECTED,
-    both,
-    type_mismatch,
-    wrong_argument,
-)
 from minifut.frontend.check.solver import OneOf
 from minifut.frontend.types import Array, Arrow, Meta, Type
 
@@ -42,10 +36,12 @@ def apply_one(
     except Mismatch as fault:
         expected = function.argument
         shown = state.show(expected), state.show(argument)
-        text = both(wrong_argument(callee, node), EXPECTED, *shown)
+        text = mismatches.both(
+            mismatches.wrong_argument(callee, node), mismatches.EXPECTED, *shown
+        )
         hint = _argument_hint(state, expected, argument, node)
         place = location if node is None else node.location
-        raise type_mismatch(state, place, fault, text, hint=hint) from None
+        raise mismatches.type_mismatch(state, place, fault, text, hint=hint) from None
     return plain(function.result)
 
 

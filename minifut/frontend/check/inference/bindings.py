@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from minifut.errors import Location, error
 from minifut.frontend import syntax
+from minifut.frontend.check.inference import patterns
 from minifut.frontend.check.inference.expressions import (
     RULES,
     array_of,
@@ -16,12 +17,6 @@ from minifut.frontend.check.inference.expressions import (
     step_type,
     unify_branches,
     unify_expected,
-)
-from minifut.frontend.check.inference.patterns import (
-    bind_pattern,
-    infer_pattern,
-    parameter_name,
-    refuse_repeated,
 )
 from minifut.frontend.check.inference.state import INTEGERS, Inference
 from minifut.frontend.check.inference.type_expressions import (
@@ -40,12 +35,12 @@ def bind_parameters(
     type_parameters: tuple[syntax.TypeParameter, ...] = (),
 ) -> tuple[tuple[Name, str], ...]:
     """Bring the parameters of a function into scope, at deeper and deeper levels."""
-    refuse_repeated(parameters, type_parameters)
+    patterns.refuse_repeated(parameters, type_parameters)
     names = bind_type_parameters(state, type_parameters)
     state.level += 1
     for parameter in parameters:
-        infer_pattern(state, parameter)
-        bind_pattern(state, parameter)
+        patterns.infer_pattern(state, parameter)
+        patterns.bind_pattern(state, parameter)
         state.level += 1
     return names
 
@@ -56,7 +51,7 @@ def function_type(
     """The type of a function with these (checked) parameters."""
     for parameter in reversed(parameters):
         assert parameter.type is not None
-        result = Arrow(parameter_name(parameter), parameter.type, result, exts)
+        result = Arrow(patterns.parameter_name(parameter), parameter.type, result, exts)
         exts = ()
     return result
 
@@ -84,7 +79,7 @@ def _lambda(state: Inference, node: syntax.Lambda) -> Type:
 
 def bind_to_value(state: Inference, pattern: syntax.Pattern, value: Type) -> None:
     """Match a pattern with a value and bring its names into scope."""
-    type_ = infer_pattern(state, pattern)
+    type_ = patterns.infer_pattern(state, pattern)
     try:
         state.solver.unify(type_, value)
     except Mismatch as fault:
@@ -95,7 +90,7 @@ def bind_to_value(state: Inference, pattern: syntax.Pattern, value: Type) -> Non
         raise type_mismatch(
             state, pattern.location, fault, text, "pattern-mismatch"
         ) from None
-    bind_pattern(state, pattern)
+    patterns.bind_pattern(state, pattern)
 
 
 def _let_chain(state: Inference, node: syntax.Exp) -> Type:
@@ -125,7 +120,7 @@ def _let(state: Inference, node: syntax.Let) -> None:
     seen: dict[str, Location] = {}
     for size in node.sizes:
         refuse_again(seen, size.name, size.location, "Size name also bound at")
-    refuse_repeated((node.pattern,), node.sizes)
+    patterns.refuse_repeated((node.pattern,), node.sizes)
     value = infer(state, node.value)
     for size in node.sizes:
         size.name_resolved = state.bind(size.name, I64)
@@ -165,7 +160,7 @@ def _let_update(state: Inference, node: syntax.LetUpdate) -> None:
 
 
 def _loop(state: Inference, node: syntax.Loop) -> Type:
-    refuse_repeated((node.pattern,))
+    patterns.refuse_repeated((node.pattern,))
     if node.initial is None:
         node.initial = pattern_as_expression(node.pattern)
     initial = infer(state, node.initial)
@@ -177,7 +172,7 @@ def _loop(state: Inference, node: syntax.Loop) -> Type:
             node.form.name_resolved = state.bind(node.form.name, bound)
             bind_to_value(state, node.pattern, initial)
         case syntax.ForIn(_, pattern, array):
-            refuse_repeated((pattern,))
+            patterns.refuse_repeated((pattern,))
             element = state.free(node.location, "")
             found = infer(state, array)
             state.unify(
@@ -237,7 +232,7 @@ def _match(state: Inference, node: syntax.Match) -> Type:
     first: Type | None = None
     for case in node.cases:
         mark = state.scope.mark()
-        refuse_repeated((case.pattern,))
+        patterns.refuse_repeated((case.pattern,))
         bind_to_value(state, case.pattern, scrutinee)
         body = infer(state, case.body)
         state.scope.restore(mark)

@@ -5,26 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.errors import error
-from minifut.frontend.check import hints
+from minifut.frontend import types
+from minifut.frontend.check import hints, solver
 from minifut.frontend.check.environment import Functor, Structure
 from minifut.frontend.check.messages import Mismatch, quote, show
 from minifut.frontend.check.mismatches import type_mismatch
-from minifut.frontend.check.solver import (
-    Free,
-    HasConstructors,
-    HasFields,
-    OneOf,
-    Solver,
-)
-from minifut.frontend.types import (
-    BOOL,
-    Meta,
-    Named,
-    Scalar,
-    Scheme,
-    map_type,
-    substitute,
-)
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -58,39 +43,39 @@ class Inference:
     def __init__(self, context: Checking, scope: Scope) -> None:
         self.context = context
         self.scope = scope
-        self.solver = Solver()
+        self.solver = solver.Solver()
         self.level = 0
-        self.types: dict[Name, Scheme] = {}
+        self.types: dict[Name, types.Scheme] = {}
         """the values bound inside of the definition"""
         self.anonymous: dict[syntax.TypeExp, tuple[Name, ...]] = {}
         """the unknown sizes of type expressions: `[]`, `?[n].`"""
-        self.instantiations: list[tuple[Location, str, str, Meta]] = []
+        self.instantiations: list[tuple[Location, str, str, types.Meta]] = []
         self._letters: dict[int, str] = {}
         """how messages call the types that are not known yet"""
 
     # --- types to be found ------------------------------------------------------
 
-    def free(self, location: Location, lifted: str = "^") -> Meta:
-        return self.solver.fresh(Free(lifted), self.level, location)
+    def free(self, location: Location, lifted: str = "^") -> types.Meta:
+        return self.solver.fresh(solver.Free(lifted), self.level, location)
 
-    def one_of(self, names: tuple[str, ...], location: Location) -> Meta:
-        return self.solver.fresh(OneOf(names), self.level, location)
+    def one_of(self, names: tuple[str, ...], location: Location) -> types.Meta:
+        return self.solver.fresh(solver.OneOf(names), self.level, location)
 
-    def with_field(self, field: str, type_: Type, location: Location) -> Meta:
-        return self.solver.fresh(HasFields({field: type_}), self.level, location)
+    def with_field(self, field: str, type_: Type, location: Location) -> types.Meta:
+        return self.solver.fresh(solver.HasFields({field: type_}), self.level, location)
 
     def with_constructor(
         self, name: str, payload: tuple[Type, ...], location: Location
-    ) -> Meta:
-        wanted = HasConstructors({name: payload})
+    ) -> types.Meta:
+        wanted = solver.HasConstructors({name: payload})
         return self.solver.fresh(wanted, self.level, location)
 
     def literal(self, node: syntax.Literal) -> Type:
         """The type of a number or a boolean, which may be open."""
         if isinstance(node.value, bool):
-            return BOOL
+            return types.BOOL
         if node.suffix:
-            return Scalar(node.suffix)
+            return types.Scalar(node.suffix)
         kinds = FLOATS if isinstance(node.value, float) else NUMBERS
         return self.one_of(kinds, node.location)
 
@@ -105,14 +90,16 @@ class Inference:
         of number that it must be."""
 
         def on_type(term: Type) -> Type | None:
-            if not isinstance(term, Meta):
+            if not isinstance(term, types.Meta):
                 return None
             demand = self.solver.demand(term)
-            word = _KINDS.get(demand.names) if isinstance(demand, OneOf) else None
-            return Named(Name(word or self._letter(term.id), 0))
+            word = (
+                _KINDS.get(demand.names) if isinstance(demand, solver.OneOf) else None
+            )
+            return types.Named(Name(word or self._letter(term.id), 0))
 
         known = self.context.readable(self.solver.finish(type_))
-        return map_type(known, on_type, lambda size: size)
+        return types.map_type(known, on_type, lambda size: size)
 
     def _letter(self, number: int) -> str:
         """How messages call a type that is not known yet; not as the user's own."""
@@ -148,10 +135,10 @@ class Inference:
         """Bring a value of one type into scope."""
         name = self.context.names.fresh(written)
         self.scope.bind_value(written, name)
-        self.types[name] = Scheme((), type_)
+        self.types[name] = types.Scheme((), type_)
         return name
 
-    def scheme(self, name: Name) -> Scheme:
+    def scheme(self, name: Name) -> types.Scheme:
         found = self.types.get(name)
         return self.context.values[name] if found is None else found
 
@@ -176,7 +163,7 @@ class Inference:
             mapping[parameter] = meta
         if not mapping:
             return scheme.type, {}
-        return substitute(scheme.type, mapping), mapping
+        return types.substitute(scheme.type, mapping), mapping
 
     def resolve(self, name: syntax.QualName) -> tuple[Name, tuple[str, ...]]:
         """The value that `m.n.x.f.g` names, and the fields f, g that follow it."""
@@ -294,6 +281,6 @@ def parametric(name: syntax.QualName, parts: tuple[str, ...]) -> CompileError:
     )
 
 
-def scalar(name: str) -> Scalar:
+def scalar(name: str) -> types.Scalar:
     """A scalar type by name."""
-    return Scalar(name)
+    return types.Scalar(name)

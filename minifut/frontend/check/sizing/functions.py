@@ -16,6 +16,7 @@ from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import quote
 from minifut.frontend.check.mismatches import FUNCTION_BODY
 from minifut.frontend.check.size_terms import has_binding
+from minifut.frontend.check.sizing import patterns
 from minifut.frontend.check.sizing.expressions import (
     RULES,
     as_size,
@@ -30,13 +31,6 @@ from minifut.frontend.check.sizing.generalise import (
     normalised,
     recursive_scheme,
     unknown_to_one_name,
-)
-from minifut.frontend.check.sizing.patterns import (
-    bind_let_sizes,
-    bind_names,
-    refuse_inner_sizes,
-    refuse_useless_sizes,
-    size_pattern,
 )
 from minifut.frontend.check.sizing.scopes import unscope
 from minifut.frontend.check.sizing.slices import updated
@@ -65,8 +59,8 @@ def bind_parameters(state: Sizing, parameters: tuple[syntax.Pattern, ...]) -> No
     """Parameters, each at a deeper level than the one before."""
     state.level += 1
     for parameter in parameters:
-        size_pattern(state, parameter, None)
-        bind_names(state, parameter)
+        patterns.size_pattern(state, parameter, None)
+        patterns.bind_names(state, parameter)
         state.level += 1
 
 
@@ -147,7 +141,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
     )
     result = state.normal_type(body if declared is None else declared)
     exts = _computed_inside(state, node.parameters, result)
-    refuse_inner_sizes(None, normalised(state, node.parameters))
+    patterns.refuse_inner_sizes(None, normalised(state, node.parameters))
     state.level = level
     return function_type(state, node.parameters, result, exts)
 
@@ -226,7 +220,7 @@ def size_definition(
     type_ = state.normal_type(found if declared is None else declared)
     if declared is None:
         type_ = plain(type_)
-    refuse_inner_sizes(name, normalised(state, parameters))
+    patterns.refuse_inner_sizes(name, normalised(state, parameters))
     type_ = unknown_to_one_name(state, type_, location)
     done = generalise(state, name, names, parameters, type_, location)
     state.level = level
@@ -299,11 +293,11 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
 
 def _let(state: Sizing, node: syntax.Let) -> None:
     value = size(state, node.value)
-    metas = bind_let_sizes(state, node.sizes)
+    metas = patterns.bind_let_sizes(state, node.sizes)
     state.level += 1
-    size_pattern(state, node.pattern, state.normal_type(value), metas)
-    refuse_useless_sizes(node.sizes, node.pattern)
-    bind_names(state, node.pattern)
+    patterns.size_pattern(state, node.pattern, state.normal_type(value), metas)
+    patterns.refuse_useless_sizes(node.sizes, node.pattern)
+    patterns.bind_names(state, node.pattern)
     state.level += 1
 
 
@@ -340,8 +334,8 @@ def _match(state: Sizing, node: syntax.Match) -> Type:
     level = state.level
     for case in node.cases:
         state.level += 1
-        size_pattern(state, case.pattern, scrutinee)
-        names = bind_names(state, case.pattern)
+        patterns.size_pattern(state, case.pattern, scrutinee)
+        names = patterns.bind_names(state, case.pattern)
         state.level += 1
         body = state.normal_type(size(state, case.body))
         state.level = level

@@ -8,15 +8,7 @@ from __future__ import annotations
 from minifut.errors import Location
 from minifut.frontend import syntax
 from minifut.frontend.check.size_terms import arithmetic, has_binding
-from minifut.frontend.check.sizing.expressions import (
-    BINDING_WARNING,
-    RULES,
-    as_size,
-    expect,
-    project,
-    size,
-    update_fields,
-)
+from minifut.frontend.check.sizing import expressions
 from minifut.frontend.check.sizing.state import Sizing, is_constant
 from minifut.frontend.types import Array, Arrow, Size, SizeVar, Type
 from minifut.names import Name
@@ -28,9 +20,9 @@ def check_indices(state: Sizing, indices: tuple[syntax.DimIndex, ...]) -> None:
         if isinstance(index, syntax.SliceIndex):
             for part in (index.start, index.stop, index.step):
                 if part is not None:
-                    size(state, part)
+                    expressions.size(state, part)
         else:
-            size(state, index)
+            expressions.size(state, index)
 
 
 def indexed(
@@ -70,7 +62,7 @@ def _slice(
         parts = (index.start, index.stop)
         if not any(p is not None and has_binding(p) for p in parts):
             return known
-        state.context.warn(index.location, BINDING_WARNING)
+        state.context.warn(index.location, expressions.BINDING_WARNING)
     of = ""
     if index.start is None or index.stop is None:
         of = f' of dimension of size "{state.show_size(whole)}"'
@@ -82,9 +74,9 @@ def _slice(
 
 
 def _known(state: Sizing, index: syntax.SliceIndex, whole: Size) -> Size | None:
-    step = None if index.step is None else as_size(state, index.step)
-    start = None if index.start is None else as_size(state, index.start)
-    stop = None if index.stop is None else as_size(state, index.stop)
+    step = None if index.step is None else expressions.as_size(state, index.step)
+    start = None if index.start is None else expressions.as_size(state, index.start)
+    stop = None if index.stop is None else expressions.as_size(state, index.stop)
     if step is None or is_constant(step, 1):
         if start is None or is_constant(start, 0):
             return whole if stop is None else stop
@@ -99,7 +91,7 @@ def _known(state: Sizing, index: syntax.SliceIndex, whole: Size) -> Size | None:
 
 def _index(state: Sizing, node: syntax.Index) -> Type:
     check_indices(state, node.indices)
-    array = size(state, node.array)
+    array = expressions.size(state, node.array)
     type_, node.exts = indexed(state, array, node.indices, node.location, "known")
     return type_
 
@@ -115,7 +107,7 @@ def part_type(
     made: tuple[Name, ...] = ()
     for step in steps:
         if isinstance(step, str):
-            type_ = project(state.normal_type(type_), (step,))
+            type_ = expressions.project(state.normal_type(type_), (step,))
         else:
             check_indices(state, step)
             type_, more = indexed(state, type_, step, location, mode)
@@ -134,11 +126,11 @@ def updated(
     whole = state.normal_type(whole)
     fields = tuple(s for s in steps if isinstance(s, str))
     if len(fields) == len(steps):
-        new = size(state, value)
-        return update_fields(state, location, fields, new, whole)
+        new = expressions.size(state, value)
+        return expressions.update_fields(state, location, fields, new, whole)
     part, _ = part_type(state, whole, steps, location, "loose")
-    found = size(state, value)
-    expect(
+    found = expressions.size(state, value)
+    expressions.expect(
         state,
         value.location,
         "type of update target",
@@ -151,7 +143,7 @@ def updated(
 
 
 def _update(state: Sizing, node: syntax.Update) -> Type:
-    whole = size(state, node.record)
+    whole = expressions.size(state, node.record)
     return updated(state, whole, node.steps, node.value, node.location)
 
 
@@ -180,7 +172,7 @@ def _update_section(state: Sizing, node: syntax.UpdateSection) -> Type:
     return _section(state, node, node.steps)
 
 
-RULES.update(
+expressions.RULES.update(
     {
         syntax.Index: _index,
         syntax.Update: _update,

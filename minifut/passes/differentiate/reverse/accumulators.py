@@ -27,12 +27,8 @@ from minifut.ir.types import AccType, ArrayType, Type, element_of, row_type
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adding, plus
 from minifut.passes.differentiate.context import refuse
+from minifut.passes.differentiate.reverse import operators
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.operators import (
-    component,
-    components,
-    scalar_operator,
-)
 from minifut.passes.differentiate.reverse.scatter import part_at
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -45,9 +41,10 @@ def check_operators(build: Builder, statement: Stm, items: Sequence[AccInput]) -
         operator = item.operator
         if operator is None:
             continue
-        groups = components(operator)
+        groups = operators.components(operator)
         if len(groups) != len(operator.results) or any(
-            scalar_operator(component(build, operator, group)) != "add"
+            operators.scalar_operator(operators.component(build, operator, group))
+            != "add"
             for group in groups
         ):
             raise refuse(

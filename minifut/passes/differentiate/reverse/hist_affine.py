@@ -23,13 +23,9 @@ from minifut.ir.core import Atom, Body, Copy, Lambda, ScalarOp, Stm
 from minifut.ir.soacs import Hist
 from minifut.ir.types import ScalarType, element_of
 from minifut.names import Name
+from minifut.passes.differentiate.reverse import hist_special
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import takes
-from minifut.passes.differentiate.reverse.hist_special import (
-    add_others,
-    elementwise,
-    products,
-)
 from minifut.passes.differentiate.reverse.operators import row_operator
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -117,11 +113,11 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             sweep.again(inner, Body(tuple(whole.statements), made), own, (one,))
             return own.or_zero(inner, a)
 
-        factors = elementwise(build, derivative, (exp.arrays[-1],))
-        first = elementwise(build, derivative, (destination,))
-        nonzero, zeros = products(build, exp, first, factors)
+        factors = hist_special.elementwise(build, derivative, (exp.arrays[-1],))
+        first = hist_special.elementwise(build, derivative, (destination,))
+        nonzero, zeros = hist_special.products(build, exp, first, factors)
         of_bins = (nonzero, zeros, adjoint)
-        add_others(build, adjoints, exp, (factors, first), of_bins)
+        hist_special.add_others(build, adjoints, exp, (factors, first), of_bins)
 
     return Reversed((statement,), back)
 

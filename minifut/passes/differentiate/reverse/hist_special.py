@@ -14,17 +14,10 @@ from minifut.ir.soacs import Hist, HistOp
 from minifut.ir.types import ScalarType, element_of, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import choose
+from minifut.passes.differentiate.reverse import reduce
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import hist_of
 from minifut.passes.differentiate.reverse.operators import all_scalar, scalar_operator
-from minifut.passes.differentiate.reverse.reduce import (
-    LAST,
-    extreme_operator,
-    factor,
-    product_of,
-    product_of_others,
-    product_operator,
-)
 from minifut.passes.differentiate.reverse.scatter import gather, where_inside
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
@@ -138,8 +131,8 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     pair = HistOp(
         operator.shape,
         (destination, nowhere),
-        (operator.neutral[0], i64(LAST)),
-        extreme_operator(build, name, type_),
+        (operator.neutral[0], i64(reduce.LAST)),
+        reduce.extreme_operator(build, name, type_),
     )
     indices = build.iota(exp.width)
     arrays = (*bins, values, indices)
@@ -246,7 +239,9 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     (result,), (destination,) = statement.pattern, operator.destinations
     build = sweep.builder(statement)
     nonzero, zeros = products(build, exp, destination, exp.arrays[-1])
-    build.bind((result,), core.Copy(elementwise(build, product_of, (nonzero, zeros))))
+    build.bind(
+        (result,), core.Copy(elementwise(build, reduce.product_of, (nonzero, zeros)))
+    )
 
     def back(build: Builder, adjoints: Adjoints) -> None:
         adjoint = adjoints.of(result.name)
@@ -265,10 +260,10 @@ def products(
     row = row_type(build.type(values))
 
     def kept(inner: Builder, x: Name) -> Name:
-        return factor(inner, x)[0]
+        return reduce.factor(inner, x)[0]
 
     def zero_of(inner: Builder, x: Name) -> Name:
-        return factor(inner, x)[1]
+        return reduce.factor(inner, x)[1]
 
     first = elementwise(build, kept, (destination,))
     none = elementwise(build, zero_of, (destination,))
@@ -277,7 +272,7 @@ def products(
     bins = exp.arrays[:-1]
     if isinstance(row, ScalarType):
         neutral = constant(1, row), i64(0)
-        function = product_operator(build, row)
+        function = reduce.product_operator(build, row)
         pair = HistOp(operator.shape, (first, none), neutral, function)
         arrays = (*bins, factors, counts)
         nonzero, zeros = build.let_many(hist_of(build, exp.width, arrays, pair))
@@ -311,7 +306,7 @@ def add_others(
     adjoint."""
 
     def others(inner: Builder, x: Name, p: Name, n: Name, part: Name) -> Name:
-        return inner.mul(product_of_others(inner, x, p, n), part)
+        return inner.mul(reduce.product_of_others(inner, x, p, n), part)
 
     (operator,) = exp.operators
     *bins, values = exp.arrays

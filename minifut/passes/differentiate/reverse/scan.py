@@ -21,13 +21,9 @@ from minifut.ir.soacs import Scan, Screma
 from minifut.ir.types import I64, ScalarType
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import adder, choose, is_zero, plus
+from minifut.passes.differentiate.reverse import operators
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
 from minifut.passes.differentiate.reverse.folds import as_loop, only_fold, takes
-from minifut.passes.differentiate.reverse.operators import (
-    all_scalar,
-    identity,
-    scalar_operator,
-)
 from minifut.passes.differentiate.reverse.reduce import backwards, before
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed, ReverseOutcome
@@ -55,7 +51,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     """
     exp = statement.exp_of(Screma)
     fold = only_fold(exp)
-    if not isinstance(fold, Scan) or scalar_operator(fold.operator) != "add":
+    if not isinstance(fold, Scan) or operators.scalar_operator(fold.operator) != "add":
         return None
     (result,), (array,) = statement.pattern, exp.arrays
     type_ = fold.operator.results[0]
@@ -65,7 +61,7 @@ def vjp_scan_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         if isinstance(adjoint, Name):
             scan = Scan(adder(build, type_), (build.zero(type_),))
             given = backwards(build, adjoint)
-            function = identity(build, (type_,))
+            function = operators.identity(build, (type_,))
             sums = soacs.scanomap(exp.width, (given,), (scan,), function)
             adjoints.add(build, array, backwards(build, build.let(sums, "sums")))
 
@@ -121,7 +117,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
         return None
     active = sweep.activity.of([parameter.name for parameter in statement.pattern])
     types = set(flagged(fold.operator.results, active))
-    scalars = all_scalar(fold.operator.results) and len(types) == 1
+    scalars = operators.all_scalar(fold.operator.results) and len(types) == 1
     if not scalars or not takes(fold.operator, sweep):
         return as_loop(statement, sweep)
 
@@ -286,7 +282,7 @@ def _solve(
     size, type_ = len(given), types[0]
     if not matrix:
         scan = Scan(adder(build, type_), (build.zero(type_),))
-        function = identity(build, (type_,))
+        function = operators.identity(build, (type_,))
         return build.let_many(
             soacs.scanomap(exp.width, tuple(given), (scan,), function)
         )
