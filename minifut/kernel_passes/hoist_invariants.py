@@ -91,13 +91,9 @@ def hoist_invariants(loop: kc.For, context: CodeContext) -> KernelOutcome:
             ys[i] = xs[i + d];
         }
     declines: nothing that takes long is the same for all points
-        given (const long *xs, long *ys, long k, long n)
-        long t[2];
-        for (long i = 0; i < n; i++) {
-            long d = t[k & 1];
-            t[0] = 2;
-            ys[i] = xs[i + d];
-        }
+        like declines, with
+        t[0] = 2; =>
+        t[0] = 1 => t[0] = 2
     """
     if not loop.body.statements or contains(loop.body, OPAQUE):
         return None

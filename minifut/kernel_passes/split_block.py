@@ -41,23 +41,15 @@ def split_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
         given (const float *xs, float *lane, long n, long at)
         for (long l = 0; l < 64; l++) {
             long i = at + l;
-            float y;
             if (i >= 1 && i < n - 1) {
-                y = xs[i - 1];
-            } else {
-                y = 0.0f;
+                lane[l] = lane[l] + xs[i - 1];
             }
-            float left = lane[l];
-            lane[l] = left + y;
         }
     after:
         if ((1L <= at) && ((at + 64L) <= (n - 1L))) {
             for (long l = 0L; l < 64L; l++) {
                 long i = at + l;
-                float y;
-                y = xs[i - 1L];
-                float left = lane[l];
-                lane[l] = left + y;
+                lane[l] = lane[l] + xs[i - 1L];
             }
         } else {
             as before
@@ -107,12 +99,9 @@ def split_block(loop: kc.For, context: CodeContext) -> KernelOutcome:
             as before
         }
     declines: nothing depends on the position alone
-        given (const float *xs, float *lane, long n, long at)
-        for (long l = 0; l < 64; l++) {
-            long i = at + l;
-            float y = xs[i];
-            lane[l] = y;
-        }
+        like before, with
+        max_i64(i - 1, 0) => i
+        min_i64(i + 2, n - 1) => i + 2
     """
     if not loop.counts_by_ones:
         return None

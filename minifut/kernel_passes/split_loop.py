@@ -53,57 +53,43 @@ def split_loop(loop: kc.For, context: CodeContext) -> KernelOutcome:
     before:
         given (const float *xs, float *ys, long n)
         for (long i = 0; i < n; i++) {
-            float y;
             if (i >= 1 && i < n - 1) {
-                y = xs[i - 1] + xs[i + 1];
+                ys[i] = xs[i - 1] + xs[i + 1];
             } else {
-                float x = xs[i];
-                y = x * 2.0f;
+                ys[i] = xs[i] * 2.0f;
             }
-            ys[i] = y;
         }
     after:
         long low = min((long)(max((long)(0L), (long)(1L))), n);
         long high = min((long)(max(low, (long)(n - 1L))), n);
         for (long side = 0L; side < 2L; side++) {
             for (long i = (side == 0L) ? 0L : high; i < ((side == 0L) ? low : n); i++) {
-                float y;
-                float x = xs[i];
-                y = x * 2.0f;
-                ys[i] = y;
+                ys[i] = xs[i] * 2.0f;
             }
         }
         PARALLEL
         for (long i = low; i < high; i++) {
-            float y;
-            y = xs[i - 1L] + xs[i + 1L];
-            ys[i] = y;
+            ys[i] = xs[i - 1L] + xs[i + 1L];
         }
     before:
         given (const float *xs, float *ys, long n)
         long row = n - 3;
         for (long i = 0; i < n; i++) {
-            float y;
             if (row >= 1) {
-                y = xs[i];
+                ys[i] = xs[i];
             } else {
-                y = 0.0f;
+                ys[i] = 0.0f;
             }
-            ys[i] = y;
         }
     after:
         if (row >= 1L) {
             PARALLEL
             for (long i = 0L; i < n; i++) {
-                float y;
-                y = xs[i];
-                ys[i] = y;
+                ys[i] = xs[i];
             }
         } else {
             for (long i = 0L; i < n; i++) {
-                float y;
-                y = 0.0f;
-                ys[i] = y;
+                ys[i] = 0.0f;
             }
         }
     before:

@@ -112,16 +112,8 @@ def privatise_in_local_memory(operation: SegHist, host: HostBuilder) -> bool | D
         given (n: i64, k: i64, to: [k][2]i32, is: [n]i64, xs: [n][2]i32)
         let one: [2]i32 = replicate([2], 1i32)
         let h: [k][2]i32 = seghist grid (i < n)
-            bins([k], (to), (one), \\(a: [2]i32, b: [2]i32) -> ([2]i32) {
-              let a0: i32 = a[0i64]
-              let b0: i32 = b[0i64]
-              let a1: i32 = a[1i64]
-              let b1: i32 = b[1i64]
-              let c0: i32 = mul_i32(a0, b0)
-              let c1: i32 = mul_i32(a1, b1)
-              let c: [2]i32 = [c0, c1] : i32
-              return c
-            }, []) -> (i64, [2]i32) {
+            bins([k], (to), (one), \\(a: [2]i32, b: [2]i32) -> ([2]i32) {b}, [])
+            -> (i64, [2]i32) {
           let at: i64 = is[i]
           let x: [2]i32 = xs[i]
           return returns at, returns x

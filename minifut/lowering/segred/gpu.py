@@ -185,16 +185,7 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
         given (n: i64, xs: [n][2]i32)
         let none: [2]i32 = replicate([2], 0i32)
         let s: [2]i32 = segred grid (i < n)
-            operator(\\(a: [2]i32, b: [2]i32) -> ([2]i32) {
-              let a0: i32 = a[0i64]
-              let b0: i32 = b[0i64]
-              let a1: i32 = a[1i64]
-              let b1: i32 = b[1i64]
-              let c0: i32 = add_i32(a0, b0)
-              let c1: i32 = add_i32(a1, b1)
-              let c: [2]i32 = [c0, c1] : i32
-              return c
-            }, (none), []) -> ([2]i32) {
+            operator(\\(a: [2]i32, b: [2]i32) -> ([2]i32) {b}, (none), []) -> ([2]i32) {
           let x: [2]i32 = xs[i]
           return returns x
         }
