@@ -206,46 +206,23 @@ def vectorise_scan(fold: Fold, context: LoopContext) -> KernelOutcome:
     """Scan vector by vector, in order, with a prefix scan inside each vector.
 
     before:
-        given (const int *xs, int *ys, long n)
-        fold (int total = 0)
+        given (const float *xs, float *ys, long n)
+        fold (float total = 0.0f)
         for (long i = 0; i < n; i++) {
             right = xs[i];
-            right = left + right;
+            right = right == 0.0f ? left : right;
             ys[i] = right;
         }
     after:
-        int4 left;
-        int4 right;
-        int4 before = ((int4)(total));
-        long whole = n - (n % 4L);
-        for (long at = 0L; at < whole; at += 4L) {
-                {
-                        right = (*(__global const loose_int4 *)(xs + at));
-                }
-                {
-                        left = MOVE_UP_1_4X32(((int4)(0)), right);
-                        right = as_int4(as_uint4(left) + as_uint4(right));
-                }
-                {
-                        left = MOVE_UP_2_4X32(((int4)(0)), right);
-                        right = as_int4(as_uint4(left) + as_uint4(right));
-                }
-                {
-                        left = before;
-                        right = as_int4(as_uint4(left) + as_uint4(right));
-                }
-                {
-                        *(__global loose_int4 *)(ys + at) = right;
-                }
-                before = ((int4)(right.s3));
-        }
-        if (0L < whole) {
-                total = right.s3;
-        }
-        start = whole;
+        like after of fold_vectors_in_order, with
+        long whole = n - (n % 4L); float4 before = ((float4)(0.0f));
+        => float4 before = ((float4)(total)); long whole = n - (n % 4L);
+        before = ((float4)(right.s3));
+        => { *(__global loose_float4 *)(ys + at) = right; }
+        => before = ((float4)(right.s3));
     declines: DeclareArray in lanes
         like before, with
-        right = xs[i]; => int own[4]; right = own[i];
+        right = xs[i]; => float own[4]; right = own[i];
     """
     k = context.k
 

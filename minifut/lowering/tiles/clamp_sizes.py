@@ -54,30 +54,19 @@ def clamp_tile_sizes(
     Gives the operation with the sizes that the host computes, and their names.
 
     before:
-        given (m: i64, xs: [m]f32, p: i64)
-        let b: i64 = get_parameter("main.sums.block" "tile_size"
-          ("cpu" = 2, "gpu" = 2) bounds 1 64)
-        let r: i64 = get_parameter("main.sums.register" "reg_tile_size"
-          ("cpu" = 16, "gpu" = 4) bounds 1 64)
-        let c: [p]f32 = segmap group (g < ceil_div(p, b * r)) -> (f32) {
-          let own: [m]f32 = collective_copy xs[0i64 :+ m by 1i64]
-          let acc: [b][r]f32 = segmap thread (x < b) -> ([r]f32) {
-            let zeros: [r]f32 = segmap register (j < r) -> (f32) {
-              return returns 0f32
-            }
-            let sums: [r]f32 = loop (sums_1: [r]f32 = zeros) for k: i64 < m do {
-              let sums_2: [r]f32 = segmap register (j_1 < r) -> (f32) {
-                let v: f32 = own[k]
-                let s: f32 = sums_1[j_1]
-                let t: f32 = add_f32(s, v)
-                return returns t
-              }
-              return sums_2
-            }
-            return returns sums
-          }
-          return regtile acc of (p by b by r)
-        }
+        like before of keep_tiles_in_registers, with
+        let c => let b: i64 = get_parameter("main.sums.block" "tile_size"
+        => ("cpu" = 2, "gpu" = 2) bounds 1 64)
+        => let r: i64 = get_parameter("main.sums.register" "reg_tile_size"
+        => ("cpu" = 16, "gpu" = 4) bounds 1 64)
+        => let c
+        p, 64 => p, b * r
+        [4][16]f32 => [b][r]f32
+        [16]f32 => [r]f32
+        x < 4 => x < b
+        j < 16 => j < r
+        j_1 < 16 => j_1 < r
+        p by 4 by 16 => p by b by r
     after:
         long b,
         ..

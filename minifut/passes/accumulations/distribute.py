@@ -54,25 +54,16 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         => let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
         => \(z: i32) -> (i32) {z})
     after:
-        let is: [m]i64 = iota i64 (m, 0i64, 1i64)
-        let xs_1: [n]i32 = map(n, (xss), \(xs: [k]i32) -> (i32) {
-          let x: i32 = redomap(k, (xs), reduce commutative(max_i32, (0i32)),
-            \(z: i32) -> (i32) {z})
-          return x
-        })
-        let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
-          \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
-          let f: acc a [m] (i32) = map(n, (a, xss, xs_1),
-            \(b: acc a [m] (i32), xs_2: [k]i32, x_1: i32) -> (acc a [m] (i32)) {
-              let e: acc a [m] (i32) = map(m, (b, is, ys),
-                \(c: acc a [m] (i32), i: i64, y: i32) -> (acc a [m] (i32)) {
-                  let v: i32 = mul_i32(x_1, y)
-                  return update_acc(c, (i), (v))
-                })
-              return e
-            })
-          return f
-        })
+        like before of reduce_updates, with
+        given (n: i64, m: i64, xs: [n]i32, ys: [m]i32, zs: [m]i32) =>
+        let rs: => let xs: [n]i32 = map(n, (xss), \(row: [k]i32) -> (i32) {
+        => let most: i32 = redomap(k, (row), reduce commutative(max_i32, (0i32)),
+        => \(z: i32) -> (i32) {z})
+        => return most
+        => })
+        => let rs:
+        map(n, (a, xs) => map(n, (a, xss, xs)
+        x: i32) => xs_1: [k]i32, x: i32)
     before:
         given (n: i64, m: i64, xss: [n][m]i32, ys: [n]i32)
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
