@@ -103,11 +103,7 @@ class LoadedModule:
             instance.timed,
             str(instance.session.device),
             Tuning(
-                tunables,
-                instance.kind,
-                instance.set_parameters,
-                chosen,
-                instance.watch,
+                tunables, instance.kind, instance.set_parameters, chosen, instance.watch
             ),
             DeviceOpaques(instance.session, generated.name),
             instance.to_device,

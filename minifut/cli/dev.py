@@ -160,8 +160,7 @@ def run_stages(
     if (module and not explain) or not (stop is None or stop in own | late):
         return program
     program = clock.measure(
-        f"passes for {schedule}",
-        lambda: stages.to_schedule(program, schedule, early),
+        f"passes for {schedule}", lambda: stages.to_schedule(program, schedule, early)
     )
     seen = stop in late or bool(options.dump_after & late)
     if seen or (stop is None and (explain or "all" in options.dump_after)):

@@ -16,7 +16,7 @@ _ESCAPE = re.compile(
     r"|(?P<gap>[ \t]+\\)"
     r"|(?P<named>NUL|SOH|STX|ETX|EOT|ENQ|ACK|BEL|BS|HT|LF|VT|FF|CR|SO|SI|DLE|DC1|DC2"
     r"|DC3|DC4|NAK|SYN|ETB|CAN|EM|SUB|ESC|FS|GS|RS|US|SP|DEL)"
-    r"|(?P<letter>.))",
+    r"|(?P<letter>.))"
 )
 _LETTERS = {
     "a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13,

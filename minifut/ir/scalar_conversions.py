@@ -117,11 +117,7 @@ def conversion_source(name: str) -> list[tuple[str, str]] | None:
         return None
     target, number, width = SCALARS[found[1]], found[2], found[3] or ""
     signed = target.kind == "int"
-    terms = {
-        "name": name,
-        "source": C_NAMES[number],
-        "target": C_NAMES[target.name],
-    }
+    terms = {"name": name, "source": C_NAMES[number], "target": C_NAMES[target.name]}
     before: list[tuple[str, str]] = []
     if target.bits < 64:
         by = conversion(SCALARS[number], SCALARS["i64"], width)

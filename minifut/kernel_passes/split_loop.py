@@ -140,9 +140,7 @@ def split_loop(loop: kc.For, context: CodeContext) -> KernelOutcome:
     if any(isinstance(n, kc.Fail) for s in within for n in walk(s)):
         return Declined("what is done in the range can fail")
     inner = replace(
-        loop,
-        body=kc.Block(within),
-        parallel=loop.parallel or is_independent(within),
+        loop, body=kc.Block(within), parallel=loop.parallel or is_independent(within)
     )
     outer = replace(loop, body=kc.Block(beside))
     if where.single:

@@ -36,13 +36,7 @@ from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes import position_ranges
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
-from minifut.kernel_passes.pairs import (
-    BITS,
-    BitTest,
-    Pairs,
-    emit_pairs,
-    partners_of,
-)
+from minifut.kernel_passes.pairs import BITS, BitTest, Pairs, emit_pairs, partners_of
 from minifut.kernel_passes.vectorise.calls import calls_functions
 from minifut.kernel_passes.vectorise.division import QUOTIENTS, RESTS
 from minifut.rewrite.rule import Declined, rule

@@ -37,10 +37,7 @@ RUN_ON_HOST = run_on_host
 """the operation point by point, where no kernel can do it"""
 THREAD_RULES = thread_code.RULES
 """what lowers each expression of a thread"""
-RULES_OF_GROUPS = {
-    "group": gpu_code.GROUP_RULES,
-    "thread": gpu_code.THREAD_RULES,
-}
+RULES_OF_GROUPS = {"group": gpu_code.GROUP_RULES, "thread": gpu_code.THREAD_RULES}
 """what lowers each expression of a group of a GPU, and of one of its threads"""
 LOWER = {
     (kernels.SegMap, "cpu"): points.lower,

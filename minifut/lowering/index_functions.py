@@ -68,10 +68,7 @@ class Array:
         """The view with the outermost dimensions fixed."""
         used = len(indices)
         return Array(
-            self.memory,
-            self.shape[used:],
-            self.position(indices),
-            self.strides[used:],
+            self.memory, self.shape[used:], self.position(indices), self.strides[used:]
         )
 
     def slice(self, entries: tuple[Size | tuple[Size, Size, Size], ...]) -> Array:

@@ -183,11 +183,7 @@ def _strided(
     ]
     fits = checks.all_of(work, inside)
     direction = work.op("ge", work.op("mul", sign, distance), zero)
-    conditions = [
-        work.op("ne", step, zero),
-        direction,
-        work.op("or", empty, fits),
-    ]
+    conditions = [work.op("ne", step, zero), direction, work.op("or", empty, fits)]
     return DimSlice(start.atom, length, step.atom), conditions
 
 
@@ -195,9 +191,7 @@ def _select(work: Work, condition: Leaf, then: Leaf, otherwise: Leaf) -> Leaf:
     if isinstance(condition.atom, Constant):
         return then if condition.atom.value else otherwise
     exp = core.If(
-        condition.atom,
-        core.Body((), (then.atom,)),
-        core.Body((), (otherwise.atom,)),
+        condition.atom, core.Body((), (then.atom,)), core.Body((), (otherwise.atom,))
     )
     return work.leaf(exp, "bound")
 

@@ -79,12 +79,7 @@ def evaluate(exp: syntax.Exp, env: Environment, work: Work) -> Value:
                 assert isinstance(old, (values.RecordValue, values.ArrayValue, Leaf))
                 value = evaluate(exp.value, env, work)
                 new = sections.update_steps(
-                    work,
-                    env,
-                    old,
-                    exp.steps,
-                    value,
-                    exp.location,
+                    work, env, old, exp.steps, value, exp.location
                 )
                 env, own = (env.extendable() if own else env.child()), True
                 env.bind(exp.name, exp.name_resolved, new)

@@ -148,16 +148,14 @@ def _opaque(call: Call) -> Value:
 def opaque(work: Work, value: Value) -> Value:
     """A barrier for optimisation around every leaf."""
     return values.map_leaves(
-        value,
-        lambda leaf: work.leaf(core.Opaque(leaf.atom), "opaque"),
+        value, lambda leaf: work.leaf(core.Opaque(leaf.atom), "opaque")
     )
 
 
 def trace(work: Work, value: Value, label: str) -> Value:
     """Every leaf is printed when the program runs."""
     return values.map_leaves(
-        value,
-        lambda leaf: work.leaf(core.Trace(label, leaf.atom), "traced"),
+        value, lambda leaf: work.leaf(core.Trace(label, leaf.atom), "traced")
     )
 
 

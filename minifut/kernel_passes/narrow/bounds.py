@@ -31,12 +31,7 @@ from minifut.kernel_passes.narrow.bound import (
 )
 from minifut.names import Name, NameSource
 
-IDENTITIES = (
-    "get_local_id",
-    "get_global_id",
-    "get_group_id",
-    "get_num_groups",
-)
+IDENTITIES = ("get_local_id", "get_global_id", "get_group_id", "get_num_groups")
 MOST_ROUNDS = 6
 """of looking at all statements: each gives bounds to variables that others use"""
 

@@ -23,11 +23,7 @@ from minifut.kernel_ir.shuffles import reverse
 from minifut.kernel_passes.context import MASKS
 from minifut.kernel_passes.vectorise.affine import affine, number_of
 from minifut.kernel_passes.vectorise.clamps import ends_of_index
-from minifut.kernel_passes.vectorise.context import (
-    LIFT,
-    LoadOutcome,
-    NotVectorisable,
-)
+from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome, NotVectorisable
 from minifut.kernel_passes.vectorise.divergent_loops import STREAM
 from minifut.kernel_passes.vectorise.rows import apart, goes_along_rows, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type

@@ -43,9 +43,7 @@ class FlaggedWrites:
     statements: tuple[Stm, ...]
 
 
-@decision(
-    paper="Ross, Conjunctive selection conditions in main memory (2002)",
-)
+@decision(paper="Ross, Conjunctive selection conditions in main memory (2002)")
 def collect_writes(
     operation: SegMap, host: HostBuilder
 ) -> tuple[FlaggedWrites, ...] | Declined | None:

@@ -29,10 +29,7 @@ from minifut.kernel_passes.context import KernelOutcome
 from minifut.kernel_passes.split_block import emit_split
 from minifut.kernel_passes.vectorise.block_folds import distribute_fold_in_blocks
 from minifut.kernel_passes.vectorise.context import loop_context
-from minifut.kernel_passes.vectorise.folds import (
-    COMMUTES,
-    distribute_fold_cyclically,
-)
+from minifut.kernel_passes.vectorise.folds import COMMUTES, distribute_fold_cyclically
 from minifut.kernel_passes.vectorise.operators import Fold
 from minifut.kernel_passes.vectorise.ordered_folds import fold_vectors_in_order
 from minifut.kernel_passes.vectorise.short_folds import fewest_with_masks

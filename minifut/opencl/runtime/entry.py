@@ -294,9 +294,7 @@ class Converter:
             for place in range(value.count)
         ]
         return close_value(
-            value,
-            found,
-            lambda part, own: self._close_opaque(part, tuple(own), seen),
+            value, found, lambda part, own: self._close_opaque(part, tuple(own), seen)
         )
 
     def _close_opaque(

@@ -25,10 +25,7 @@ import numpy as np
 SHARE = 0.8
 """of the machine's memory for all arrays of a program"""
 
-_LIMITS = (
-    "/sys/fs/cgroup/memory.max",
-    "/sys/fs/cgroup/memory/memory.limit_in_bytes",
-)
+_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 """where Linux says what a container may use, in its two versions of cgroups"""
 
 

@@ -148,10 +148,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
         emit_in_pieces(copy, copy.pattern, nest, thread)
     else:
         leave(Judgement(nest, copy, copy.pattern), thread)
-    branches = (
-        _branch(kernels, statement.pattern),
-        _branch(thread, copy.pattern),
-    )
+    branches = (_branch(kernels, statement.pattern), _branch(thread, copy.pattern))
     context.emit(pattern, core.If(condition, *branches))
     return EMITTED
 

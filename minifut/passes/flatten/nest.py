@@ -53,10 +53,7 @@ class Nest:
         added = tuple(statements)
         names = [p.name for s in added for p in s.pattern]
         return Nest(
-            self.indices,
-            self.sizes,
-            self.statements + added,
-            self.bound.union(names),
+            self.indices, self.sizes, self.statements + added, self.bound.union(names)
         )
 
     def over(self, index: Name, exp: Soac) -> tuple[Nest, Body]:

@@ -22,11 +22,7 @@ from minifut.ir.soacs import SOAC_EXPRESSIONS, soac_of
 from minifut.ir.traverse import free_names, substitute
 from minifut.names import Name, NameSource
 from minifut.passes.fusion import pair
-from minifut.passes.fusion.horizontal import (
-    MOST_RESULTS,
-    NEIGHBOURS,
-    fuse_neighbours,
-)
+from minifut.passes.fusion.horizontal import MOST_RESULTS, NEIGHBOURS, fuse_neighbours
 from minifut.passes.fusion.pull_views import folds_view, pull_views
 from minifut.passes.fusion.vertical import rule_for
 from minifut.rewrite.rule import Rule

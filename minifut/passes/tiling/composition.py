@@ -67,16 +67,12 @@ def around_loops(level: Level) -> Strategy:
     move = (distribute_nest, interchange_nest_with_loop)
     return until_fixpoint(
         sequence(
-            top_down(hoist_from_nest),
-            top_down(*[at(level, rule) for rule in move]),
+            top_down(hoist_from_nest), top_down(*[at(level, rule) for rule in move])
         )
     )
 
 
-STRIP_MINING: tuple[Strategy, ...] = (
-    once(strip_mine_grid),
-    once(strip_mine_threads),
-)
+STRIP_MINING: tuple[Strategy, ...] = (once(strip_mine_grid), once(strip_mine_threads))
 AFTER: tuple[Strategy, ...] = (
     top_down(sequentialise_redomap),
     top_down(strip_mine_loop),

@@ -146,9 +146,5 @@ def _section(state: Inference, node: syntax.OperatorSection) -> Type:
 
 
 RULES.update(
-    {
-        syntax.Apply: _apply,
-        syntax.BinaryOp: _binary,
-        syntax.OperatorSection: _section,
-    }
+    {syntax.Apply: _apply, syntax.BinaryOp: _binary, syntax.OperatorSection: _section}
 )

@@ -264,9 +264,5 @@ def _section(state: Sizing, node: syntax.OperatorSection) -> Type:
 
 
 RULES.update(
-    {
-        syntax.Apply: _apply,
-        syntax.BinaryOp: _binary,
-        syntax.OperatorSection: _section,
-    }
+    {syntax.Apply: _apply, syntax.BinaryOp: _binary, syntax.OperatorSection: _section}
 )

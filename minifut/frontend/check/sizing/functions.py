@@ -132,12 +132,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
         )
     body = function_body(state, node.parameters, node.body, declared, node.location)
     expect(
-        state,
-        node.body.location,
-        "inferred return type",
-        wanted,
-        body,
-        FUNCTION_BODY,
+        state, node.body.location, "inferred return type", wanted, body, FUNCTION_BODY
     )
     result = state.normal_type(body if declared is None else declared)
     exts = _computed_inside(state, node.parameters, result)

@@ -155,9 +155,7 @@ def refuse_useless_sizes(
         assert size.name_resolved is not None
         if size.name_resolved not in used:
             raise error(
-                size.location,
-                f"Size [{size.name}] unused in pattern.",
-                "unused-size",
+                size.location, f"Size [{size.name}] unused in pattern.", "unused-size"
             )
         if uses.get(size.name_resolved, False):
             raise error(

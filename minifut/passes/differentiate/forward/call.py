@@ -47,10 +47,7 @@ def _function(
     results = sweep.parameters(function.results, flags)
     add_parameters(context.scope, function.results)
     return Function(
-        name,
-        (*function.parameters, *tangents),
-        (*function.results, *results),
-        body,
+        name, (*function.parameters, *tangents), (*function.results, *results), body
     )
 
 
