@@ -26,15 +26,11 @@ from minifut.kernel_ir.assignments import declared
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.context import KernelOutcome, rewritten
 from minifut.kernel_passes.index_ranges import IndexRanges
-from minifut.kernel_passes.vectorise import private_arrays
+from minifut.kernel_passes.vectorise import private_arrays, shared_rounds
 from minifut.kernel_passes.vectorise.context import LIFT, WIDTHS, LoopContext, widths_of
 from minifut.kernel_passes.vectorise.jam import Jam, vectors_at_once
 from minifut.kernel_passes.vectorise.own_elements import is_distributed, memory_in_place
 from minifut.kernel_passes.vectorise.rows import tested_before
-from minifut.kernel_passes.vectorise.shared_rounds import (
-    share_rounds,
-    shares_most_rounds,
-)
 from minifut.kernel_passes.vectorise.statements import vectorise
 from minifut.rewrite.rule import rule
 from minifut.rewrite.trace import untraced
@@ -211,7 +207,7 @@ class _Points:
                 ends = stop - (stop - start) % jammed
                 middle = k.variable("middle", kc.LONG)
                 central = kc.For(loop.variable, middle, middle + jammed, ONE, body)
-                if (worth := shares_most_rounds(central, k)) is not None:
+                if (worth := shared_rounds.shares_most_rounds(central, k)) is not None:
                     k.emit(kc.Declare(middle, (start + stop - jammed) // 2))
                     ends = kc.Select(worth, ends, start, kc.LONG)
                 at = k.declare("jammed", ends)
@@ -244,7 +240,7 @@ class _Points:
         """So many points, with loops of their own for the rounds that all have; what
         must hold for that is added to what is `assumed`."""
         block = kc.For(self.loop.variable, first, first + points, ONE, body)
-        (made,) = rewritten(share_rounds, block, self.context) or (block,)
+        (made,) = rewritten(shared_rounds.share_rounds, block, self.context) or (block,)
         assert isinstance(made, kc.For)
         assumed += self.context.assumed
         self.context.assumed.clear()

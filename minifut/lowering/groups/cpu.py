@@ -36,15 +36,11 @@ from minifut.lowering.positions import unravel
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile
+from minifut.lowering.tiles import transfers
 from minifut.lowering.tiles.clamp_sizes import clamp_tile_sizes
 from minifut.lowering.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
 from minifut.lowering.tiles.planner import plan_group
 from minifut.lowering.tiles.register_nests import tile_for
-from minifut.lowering.tiles.transfers import (
-    AccumulatorTile,
-    accumulator_tile,
-    store_tile,
-)
 from minifut.names import Name
 from minifut.rewrite.trace import rollback_trace_on
 
@@ -158,7 +154,7 @@ class WorkerBuilder(KernelBuilder):
         self.at = Position()
         self.local_bytes = ZERO
         self.repeatable = True
-        self.accumulators: dict[Name, AccumulatorTile] = {}
+        self.accumulators: dict[Name, transfers.AccumulatorTile] = {}
         self.edges: dict[tuple[ScalarType, tuple[Size, ...]], Array] = {}
 
     def rules(self) -> Mapping[type, Any]:
@@ -229,7 +225,7 @@ class WorkerBuilder(KernelBuilder):
     ) -> None:
         """Store an element, a row, or the tile of a thread."""
         if isinstance(value, RegisterTile):
-            store_tile(self, array.row(self.as_sizes(indices)), value)
+            transfers.store_tile(self, array.row(self.as_sizes(indices)), value)
         else:
             super().write(array, indices, value)
 
@@ -262,7 +258,9 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
         for each in k.plan.accumulators:
             result, output = body.result[each.result], job.outputs[each.result]
             assert isinstance(result, kernels.RegTileReturns)
-            tile = accumulator_tile(k, output, results.tile_extents(k, result, indices))
+            tile = transfers.accumulator_tile(
+                k, output, results.tile_extents(k, result, indices)
+            )
             k.accumulators.update(dict.fromkeys(each.names, tile))
         k.statements_of(body.statements)
         stored = {each.result for each in k.plan.accumulators}

@@ -31,13 +31,9 @@ from minifut.lowering.cpu.packed_points import BLOCK, COMPRESSES, NAMES, PackedP
 from minifut.lowering.cpu.partition import smaller
 from minifut.lowering.index_functions import Array
 from minifut.lowering.operators import Accumulators
+from minifut.lowering.segscan import stable_partition
 from minifut.lowering.segscan.chained_scan import ScannedRange
 from minifut.lowering.segscan.choices import returned_values
-from minifut.lowering.segscan.stable_partition import (
-    ChosenValues,
-    StablePartition,
-    Stream,
-)
 from minifut.lowering.threads.builder import KernelBuilder
 
 MOST_LANES = 16
@@ -67,7 +63,7 @@ class Compaction:
     """Emits a range."""
 
     k: KernelBuilder
-    plan: StablePartition
+    plan: stable_partition.StablePartition
     operation: SegMap
     outputs: list[Array]
     accumulators: Accumulators
@@ -150,7 +146,9 @@ class Compaction:
         results = self.operation.body.result
         return [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
 
-    def targets(self, stream: Stream) -> dict[tuple[Size, Size], Written]:
+    def targets(
+        self, stream: stable_partition.Stream
+    ) -> dict[tuple[Size, Size], Written]:
         """What a stream writes from which place on, inside of how many."""
         found: dict[tuple[Size, Size], Written] = {}
         parts = zip(stream.places, self.outputs, self.written, strict=False)
@@ -208,7 +206,7 @@ class Compaction:
                 found = bit if isinstance(found, kc.Literal) else found | bit
         return found
 
-    def is_case(self, case: ChosenValues) -> kc.Expression:
+    def is_case(self, case: stable_partition.ChosenValues) -> kc.Expression:
         """Whether the choices are those of a case."""
         test: kc.Expression | None = None
         for name, constant in case.values:

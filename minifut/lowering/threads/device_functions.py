@@ -25,12 +25,9 @@ from minifut.ir.sizes import ONE, Size
 from minifut.ir.types import I64, ArrayType, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array, row_major_strides
+from minifut.lowering.threads import relocatable_arrays
 from minifut.lowering.threads.arena import Arena, arena_of
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
-from minifut.lowering.threads.relocatable_arrays import (
-    offset_in_arena,
-    relocatable_array,
-)
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -182,8 +179,8 @@ def body(
         if place is not None:
             k.copy(place, value)
         else:
-            moved = relocatable_array(k, result)
-            k.assign(moved.offset, offset_in_arena(k, moved, value))
+            moved = relocatable_arrays.relocatable_array(k, result)
+            k.assign(moved.offset, relocatable_arrays.offset_in_arena(k, moved, value))
             values.append(moved.offset)
             element = value.memory.element
             if element not in relocatable:

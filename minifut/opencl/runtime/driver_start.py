@@ -18,11 +18,8 @@ import os
 from collections.abc import Iterator
 from threading import Event, Thread
 
+from minifut.opencl.runtime import driver_cache
 from minifut.opencl.runtime.builtin_declarations import compile_program
-from minifut.opencl.runtime.driver_cache import (
-    require_disk_space,
-    restore_private_folder,
-)
 from minifut.opencl.runtime.driver_target import VERSION
 from minifut.opencl.runtime.sessions import open_session
 
@@ -57,6 +54,6 @@ def _start(wanted: str, max_memory: int | None, is_over: Event) -> None:
         for handle in (device.handle, device.synchronous):
             with session.lock:  # runs and forks wait
                 if handle is not None and not is_over.is_set():
-                    restore_private_folder()
-                    require_disk_space()
+                    driver_cache.restore_private_folder()
+                    driver_cache.require_disk_space()
                     compile_program(session, handle, "", "-w")

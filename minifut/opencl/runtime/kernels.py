@@ -15,15 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
-from minifut.opencl.runtime import binaries
+from minifut.opencl.runtime import binaries, driver_cache
 from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
-from minifut.opencl.runtime.driver_cache import (
-    require_disk_space,
-    restore_private_folder,
-)
 from minifut.opencl.runtime.enqueue import Commands
 from minifut.opencl.runtime.sections import Section, together
 from minifut.opencl.runtime.templates import expanded
@@ -365,9 +361,9 @@ def build(session: Session, handle: Any, text: str, options: str, name: str) -> 
     """The program of a text, from the cache if it was built before."""
     cl = session.cl
     _report(name, text, options)
-    restore_private_folder()
+    driver_cache.restore_private_folder()
     if session.device.platform == "PoCL":
-        require_disk_space()
+        driver_cache.require_disk_space()
     key = binaries.key_of(session.device, handle, options, text)
     program = binaries.load_program(session, handle, key)
     if program is not None:

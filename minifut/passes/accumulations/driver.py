@@ -22,11 +22,8 @@ from minifut.ir.search import contains
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Reduce, Scan, Scatter
 from minifut.ir.traverse import children, map_children, walk
 from minifut.names import NameSource
+from minifut.passes.accumulations import concatenations
 from minifut.passes.accumulations.branches import update_after_branch
-from minifut.passes.accumulations.concatenations import (
-    split_histogram_of_concat,
-    split_scatter_of_concat,
-)
 from minifut.passes.accumulations.distribute import distribute_updates
 from minifut.passes.accumulations.elements import update_every_element
 from minifut.passes.accumulations.factors import sum_before_product
@@ -56,8 +53,8 @@ RULES = bottom_up(
     gather_shifted_updates,
     reduce_updates,
     gather_in_histogram,
-    split_histogram_of_concat,
-    split_scatter_of_concat,
+    concatenations.split_histogram_of_concat,
+    concatenations.split_scatter_of_concat,
     combine_scalars,
 )
 DISTRIBUTION = bottom_up(distribute_updates)

@@ -6,10 +6,7 @@ from __future__ import annotations
 from minifut.ir import core, derivatives, soacs
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.passes.differentiate.activity import LINEAR
-from minifut.passes.differentiate.forward.accumulators import (
-    jvp_update_acc,
-    jvp_with_acc,
-)
+from minifut.passes.differentiate.forward import accumulators
 from minifut.passes.differentiate.forward.call import jvp_call, jvp_custom
 from minifut.passes.differentiate.forward.control import jvp_branch, jvp_loop
 from minifut.passes.differentiate.forward.linear import jvp_iota, jvp_linear
@@ -41,8 +38,8 @@ FORWARD: dict[type, tuple[Rule, ...]] = {
     soacs.Screma: (jvp_screma,),
     soacs.Scatter: (jvp_scatter,),
     soacs.Hist: (jvp_hist,),
-    WithAcc: (jvp_with_acc,),
-    UpdateAcc: (jvp_update_acc,),
+    WithAcc: (accumulators.jvp_with_acc,),
+    UpdateAcc: (accumulators.jvp_update_acc,),
 }
 
 REVERSE: dict[type, tuple[Rule, ...]] = {

@@ -28,13 +28,9 @@ from minifut.ir.scope import Scope, scope_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
-from minifut.passes.flatten import inner_soac, version_names
+from minifut.passes.flatten import inner_soac, interchange_loop, version_names
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.fold_versions import choose_versions_of_fold
-from minifut.passes.flatten.interchange_loop import (
-    interchange_map_with_branch,
-    interchange_map_with_loop,
-)
 from minifut.passes.flatten.interchange_operator import (
     interchange_reduce_with_map,
     interchange_scan_with_map,
@@ -62,8 +58,8 @@ RULES: tuple[Rule, ...] = (
     inner_soac.flatten_scan,
     inner_soac.flatten_hist,
     inner_soac.flatten_scatter,
-    interchange_map_with_loop,
-    interchange_map_with_branch,
+    interchange_loop.interchange_map_with_loop,
+    interchange_loop.interchange_map_with_branch,
 )
 
 LAST_RESORT: Rule = run_in_one_thread

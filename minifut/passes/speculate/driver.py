@@ -13,12 +13,8 @@ from minifut.names import Name, NameSource
 from minifut.passes.flatten.cheap import is_scalar_code
 from minifut.passes.remove_checks.driver import FactsWalk
 from minifut.passes.simplify.driver import simplify
+from minifut.passes.speculate import folds
 from minifut.passes.speculate.branches import is_short_branch, pays, speculate_branch
-from minifut.passes.speculate.folds import (
-    fold_before_branch,
-    folded_side,
-    is_for_all_but_one,
-)
 from minifut.rewrite.rule import Rule
 from minifut.rewrite.trace import Trace
 
@@ -30,7 +26,9 @@ def speculate(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Compute both sides of short branches where all elements exist that these read."""
-    if not any(is_short_branch(n) or folded_side(n) for n in nodes_of(If, program)):
+    if not any(
+        is_short_branch(n) or folds.folded_side(n) for n in nodes_of(If, program)
+    ):
         return program
     sweep = _Walk(names, scope_of(program), trace or Trace())
     functions = tuple(map(sweep.function, program.functions))
@@ -60,10 +58,10 @@ class _Walk(FactsWalk):
         if isinstance(exp, If) and exp.condition in self.own:
             cheap = pays(exp, self.in_vectors)
             outcome = speculate_branch(statement, self.context) if cheap else None
-            if not isinstance(outcome, tuple) and is_for_all_but_one(
+            if not isinstance(outcome, tuple) and folds.is_for_all_but_one(
                 exp, self.facts, self.numbers
             ):
-                outcome = fold_before_branch(statement, self.context)
+                outcome = folds.fold_before_branch(statement, self.context)
             if isinstance(outcome, tuple):
                 self.changed = True
                 return outcome

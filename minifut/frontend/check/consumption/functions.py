@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import error
 from minifut.frontend import syntax, types
+from minifut.frontend.check.consumption import patterns
 from minifut.frontend.check.consumption.aliases import (
     NONE,
     AliasClosure,
@@ -20,13 +21,6 @@ from minifut.frontend.check.consumption.aliases import (
     components,
     mark_fresh,
     result_of,
-)
-from minifut.frontend.check.consumption.patterns import (
-    bind_parameter,
-    leaf_diets,
-    leaves,
-    parameter_type,
-    written_sizes,
 )
 from minifut.frontend.syntax.traverse import uses
 from minifut.frontend.types import Arrow, Record
@@ -58,7 +52,7 @@ def check_function(
     )
     type_: Type = result
     for pattern in reversed(parameters):
-        type_ = Arrow(None, parameter_type(pattern), type_)
+        type_ = Arrow(None, patterns.parameter_type(pattern), type_)
     assert isinstance(type_, Arrow)
     return AliasClosure(captured, type_)
 
@@ -79,7 +73,7 @@ def check_body(
         bound: set[Name] = set()
         for pattern in parameters:
             _check_sizes(state, pattern)
-            bound |= bind_parameter(state, pattern)
+            bound |= patterns.bind_parameter(state, pattern)
         tree = check_expression(state, body)
     plain = declared.type if declared is not None else body.type
     assert plain is not None
@@ -92,7 +86,9 @@ def check_body(
         leaf.name_resolved
         for pattern in parameters
         for (leaf, _), diet in zip(
-            leaves(pattern, Parts(())), leaf_diets(pattern, None), strict=True
+            patterns.leaves(pattern, Parts(())),
+            patterns.leaf_diets(pattern, None),
+            strict=True,
         )
         if diet and leaf.name_resolved is not None
     }
@@ -107,7 +103,7 @@ def _check_sizes(state: State, pattern: syntax.Pattern) -> None:
     from minifut.frontend.check.consumption.expressions import check_expression
 
     with state.function_body():
-        for size in written_sizes(pattern):
+        for size in patterns.written_sizes(pattern):
             check_expression(state, size)
 
 
@@ -125,7 +121,9 @@ def check_returned(
         leaf.name_resolved: leaf
         for pattern in parameters
         for (leaf, _), diet in zip(
-            leaves(pattern, Parts(())), leaf_diets(pattern, None), strict=True
+            patterns.leaves(pattern, Parts(())),
+            patterns.leaf_diets(pattern, None),
+            strict=True,
         )
         if not diet
     }

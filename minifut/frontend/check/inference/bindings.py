@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from minifut.errors import Location, error
 from minifut.frontend import syntax
-from minifut.frontend.check.inference import patterns
+from minifut.frontend.check.inference import patterns, type_expressions
 from minifut.frontend.check.inference.expressions import (
     RULES,
     array_of,
@@ -19,10 +19,6 @@ from minifut.frontend.check.inference.expressions import (
     unify_expected,
 )
 from minifut.frontend.check.inference.state import INTEGERS, Inference
-from minifut.frontend.check.inference.type_expressions import (
-    bind_type_parameters,
-    infer_type,
-)
 from minifut.frontend.check.messages import Mismatch, quote, refuse_again, source_text
 from minifut.frontend.check.mismatches import FUNCTION_BODY, LOOP_BODY, type_mismatch
 from minifut.frontend.types import I64, Arrow, Scheme, Type
@@ -36,7 +32,7 @@ def bind_parameters(
 ) -> tuple[tuple[Name, str], ...]:
     """Bring the parameters of a function into scope, at deeper and deeper levels."""
     patterns.refuse_repeated(parameters, type_parameters)
-    names = bind_type_parameters(state, type_parameters)
+    names = type_expressions.bind_type_parameters(state, type_parameters)
     state.level += 1
     for parameter in parameters:
         patterns.infer_pattern(state, parameter)
@@ -62,7 +58,7 @@ def unify_result(
     """A function's declared result against its body's type."""
     if declared is None:
         return body
-    wanted, _, _ = infer_type(state, declared)
+    wanted, _, _ = type_expressions.infer_type(state, declared)
     unify_expected(state, location, wanted, body, FUNCTION_BODY)
     return wanted
 

@@ -16,14 +16,7 @@ from minifut.frontend.check.inference.patterns import parameter_name
 from minifut.frontend.check.messages import quote
 from minifut.frontend.check.mismatches import FUNCTION_BODY
 from minifut.frontend.check.size_terms import has_binding
-from minifut.frontend.check.sizing import patterns
-from minifut.frontend.check.sizing.expressions import (
-    RULES,
-    as_size,
-    expect,
-    join_branches,
-    size,
-)
+from minifut.frontend.check.sizing import expressions, patterns
 from minifut.frontend.check.sizing.generalise import (
     Definition,
     function_type,
@@ -83,7 +76,7 @@ def function_body(
     location: Location,
 ) -> Type:
     """Check a body against its declared type; its type as seen from outside."""
-    type_ = state.normal_type(size(state, body))
+    type_ = state.normal_type(expressions.size(state, body))
     hidden = hidden_names(parameters)
     type_, _ = unscope(state, location, hidden, type_)
     if declared is not None:
@@ -97,7 +90,7 @@ def function_body(
                 "function parameter.",
                 "inaccessible-size",
             )
-        expect(
+        expressions.expect(
             state,
             body.location,
             "return type annotation",
@@ -122,7 +115,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
     declared = None
     if node.result is not None:
         declared, _ = size_type(state, node.result)
-        expect(
+        expressions.expect(
             state,
             node.result.location,
             "lambda return type ascription",
@@ -131,7 +124,7 @@ def _lambda(state: Sizing, node: syntax.Lambda) -> Type:
             "Function does not have its declared type.",
         )
     body = function_body(state, node.parameters, node.body, declared, node.location)
-    expect(
+    expressions.expect(
         state, node.body.location, "inferred return type", wanted, body, FUNCTION_BODY
     )
     result = state.normal_type(body if declared is None else declared)
@@ -233,7 +226,7 @@ def _kind(parameter: syntax.TypeParameter) -> str:
     return "size" if isinstance(parameter, syntax.SizeParam) else parameter.lifted
 
 
-RULES[syntax.Lambda] = _lambda
+expressions.RULES[syntax.Lambda] = _lambda
 
 
 def _let_chain(state: Sizing, node: syntax.Exp) -> Type:
@@ -252,7 +245,7 @@ def _let_chain(state: Sizing, node: syntax.Exp) -> Type:
             break
         chain.append((body, before))
         body = body.body
-    type_ = size(state, body)
+    type_ = expressions.size(state, body)
     for link, before in reversed(chain):
         state.level = before
         type_ = _leave(state, link, state.normal_type(type_))
@@ -271,7 +264,7 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
             names = [n.name_resolved for n in binders(pattern)]
             if value.type == I64 and len(names) == 1 and not has_binding(value):
                 assert names[0] is not None
-                mapping = {names[0]: as_size(state, value)}
+                mapping = {names[0]: expressions.as_size(state, value)}
                 outside = substitute(body, mapping)
                 # a chain of squares doubles with each `let`
                 if all(length(s) <= LONGEST for s, *_ in dimensions(outside)):
@@ -287,7 +280,7 @@ def _leave(state: Sizing, node: syntax.Exp, body: Type) -> Type:
 
 
 def _let(state: Sizing, node: syntax.Let) -> None:
-    value = size(state, node.value)
+    value = expressions.size(state, node.value)
     metas = patterns.bind_let_sizes(state, node.sizes)
     state.level += 1
     patterns.size_pattern(state, node.pattern, state.normal_type(value), metas)
@@ -323,7 +316,7 @@ def _let_update(state: Sizing, node: syntax.LetUpdate) -> None:
 
 
 def _match(state: Sizing, node: syntax.Match) -> Type:
-    scrutinee = state.normal_type(size(state, node.scrutinee))
+    scrutinee = state.normal_type(expressions.size(state, node.scrutinee))
     branches = []
     unscoped: list[Name] = []
     level = state.level
@@ -332,18 +325,18 @@ def _match(state: Sizing, node: syntax.Match) -> Type:
         patterns.size_pattern(state, case.pattern, scrutinee)
         names = patterns.bind_names(state, case.pattern)
         state.level += 1
-        body = state.normal_type(size(state, case.body))
+        body = state.normal_type(expressions.size(state, case.body))
         state.level = level
         type_, exts = unscope(state, case.location, names, body)
         branches.append((case.location, type_))
         unscoped += exts
-    joined, made = join_branches(state, branches)
+    joined, made = expressions.join_branches(state, branches)
     free = free_sizes(joined) if unscoped else set()
     node.exts = (*(name for name in unscoped if name in free), *made)
     return joined
 
 
-RULES.update(
+expressions.RULES.update(
     {
         syntax.Let: _let_chain,
         syntax.LetFunction: _let_chain,
