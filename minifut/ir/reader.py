@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property
 from types import NoneType
 from typing import Any, ClassVar, get_args
@@ -60,6 +60,8 @@ class Reader(Tokens):
     """Reads what annotations require."""
 
     fields: ClassVar[dict[Any, Callable[[Any], Any]]]
+    result_types: Sequence[Type] = ()
+    """those that the results of the next body have"""
 
     def whole(self, hint: Any) -> Any:
         """All of the text."""
@@ -167,6 +169,8 @@ class Reader(Tokens):
             if found:
                 self.expect(",")
             found.append(read())
+        if found and isinstance(found[0], get_args(Type)):
+            self.result_types = found
         return tuple(found)
 
     # --- words, names and constants ---
@@ -227,8 +231,9 @@ class Reader(Tokens):
         body = core.Body((applied,), (applied.pattern[0].name,))
         return core.Lambda(parameters, body, (operator.result,))
 
-    def bound(self, exp: core.Exp) -> Stm:
-        """A statement that binds an expression, of the type that its operands give."""
+    def bound(self, exp: core.Exp, wanted: Sequence[Type] = ()) -> Stm:
+        """A statement that binds an expression, of the type that its operands give, or
+        else of the one that is wanted."""
         type_: Type | None = None
         if isinstance(exp, core.ScalarOp):
             type_ = exp.operator.result
@@ -236,6 +241,8 @@ class Reader(Tokens):
             type_ = self.types.get(exp.array)
         elif isinstance(exp, UpdateAcc):
             type_ = self.types.get(exp.accumulator)
+        elif wanted:
+            type_ = wanted[0]
         if type_ is None:
             raise self.fault("a result whose type is known")
         return Stm((Param(self.names.fresh("c"), type_),), exp)
@@ -327,6 +334,7 @@ class Reader(Tokens):
         self.expect("let")
         several = self.token == "("
         pattern = self.list(self.parameter) if several else (self.parameter(),)
+        self.result_types = [parameter.type for parameter in pattern]
         self.expect("=")
         return Stm(pattern, self.value(Exp), tuple(attributes))
 
@@ -338,9 +346,10 @@ class Reader(Tokens):
         return tuple(found)
 
     def body(self, result: Any = Atom) -> tuple[tuple[Stm, ...], tuple[Any, ...]]:
-        """Statements in braces, and the results behind them. One may be an operator
-        with its operands, `{add_i32(x, 1i32)}`, or an update."""
+        """Statements in braces, and the results behind them. One may be an expression,
+        as in `{add_i32(x, 1i32)}`, of the type that such a result is said to have."""
         self.expect("{")
+        types = self.result_types
         statements = self.statements()
         if not self.take("return") and statements:
             raise self.fault("'return'")
@@ -348,12 +357,17 @@ class Reader(Tokens):
         while not self.take("}"):
             if results:
                 self.expect(",")
-            if result is not Atom or self.follows(",") or self.follows("}"):
+            if result is not Atom and not self.take("returns"):
                 results.append(self.value(result))
                 continue
-            bound = self.bound(self.value(Exp))
-            statements = (*statements, bound)
-            results.append(bound.pattern[0].name)
+            if self.follows(",") or self.follows("}"):
+                value = self.atom()
+            else:
+                bound = self.bound(self.value(Exp), types[len(results) :])
+                statements = (*statements, bound)
+                value = bound.pattern[0].name
+            results.append(value if result is Atom else kernels.Returns(value))
+        self.result_types = types
         return statements, tuple(results)
 
     def program(self) -> core.Program:

@@ -84,21 +84,19 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
         let abc: bool = and_bool(ab, c)
         let fine: bool = and_bool(abc, d)
         let sum: i64 = if fine then {
-          let sum1: i64 = loop (s: i64 = 0i64) for k: i64 < m do {
+          return loop (s: i64 = 0i64) for k: i64 < m do {
             let i: i64 = add_i64(start, k)
             let x: i64 = xs[i]
             return add_i64(s, x)
           }
-          return sum1
         } else {
-          let sum2: i64 = loop (u: i64 = 0i64) for l: i64 < m do {
+          return loop (u: i64 = 0i64) for l: i64 < m do {
             let h: i64 = add_i64(start, l)
             let high: bool = lt_i64(h, n)
             let () = assert(high, ["outside"], [])
             let y: i64 = xs[h]
             return add_i64(u, y)
           }
-          return sum2
         }
     declines: no index that is checked grows by one from a loaded number
         like before, with

@@ -71,8 +71,7 @@ def choose_by_shift(statement: Stm, context: StatementContext) -> Outcome:
         let one: bool = eq_i32(c, 40i32)
         let d: i32 = if one then {1i32} else {
           let other: bool = eq_i32(c, 41i32)
-          let e: i32 = if other then {-1i32} else {0i32}
-          return e
+          return if other then {-1i32} else {0i32}
         }
     after:
         let one: bool = eq_i32(c, 40i32)

@@ -45,10 +45,8 @@ def fold_flattened_by_rows(statement: Stm, context: StatementContext) -> Outcome
         let s: i32 = redomap(3, (xs, kss),
           reduce commutative(add_i32, (0i32)),
           \(row: [2]i32, k_row: [2]i32) -> (i32) {
-            let t: i32 = redomap(2, (row, k_row),
-              reduce commutative(add_i32, (0i32)),
+            return redomap(2, (row, k_row), reduce commutative(add_i32, (0i32)),
               mul_i32)
-            return t
           })
     declines: no input is a flattened view with gaps
         like before, with

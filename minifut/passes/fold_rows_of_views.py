@@ -49,40 +49,32 @@ def fold_flattened_rows(statement: Stm, context: StatementContext) -> Outcome:
         let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
         let sums: [m][n * k]i32 = map(m, (ysss), \(yss: [n][k]i32) -> ([n * k]i32) {
           let flat: [n * k]i32 = reshape([n * k], yss)
-          let s: [n * k]i32 = scanomap(n * k, (flat),
-            scan(add_i32, (0i32)), \(y: i32) -> (i32) {y})
-          return s
+          return scanomap(n * k, (flat), scan(add_i32, (0i32)), \(y: i32) -> (i32) {y})
         })
     after:
         let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
         let zss: [m][n * k]i32 = reshape([m][n * k], ysss)
         let sums: [m][n * k]i32 = map(m, (zss), \(flat: [n * k]i32) -> ([n * k]i32) {
-          let s: [n * k]i32 = scanomap(n * k, (flat),
-            scan(add_i32, (0i32)), \(y: i32) -> (i32) {y})
-          return s
+          return scanomap(n * k, (flat), scan(add_i32, (0i32)), \(y: i32) -> (i32) {y})
         })
     before:
         given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
         let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
         let zss: [m][n * k]i32 = reshape([m][n * k], ysss)
         let sums: [m]i32 = map(m, (zss), \(zs: [n * k]i32) -> (i32) {
-          let s: i32 = redomap(n * k, (zs),
+          return redomap(n * k, (zs),
             reduce commutative(add_i32, (0i32)), \(y: i32) -> (i32) {y})
-          return s
         })
     after:
         let ysss: [m][n][k]i32 = rearrange((1, 0, 2), xsss)
         let zss: [m][n * k]i32 = reshape([m][n * k], ysss)
         let sums: [m]i32 = map(m, (ysss), \(yss: [n][k]i32) -> (i32) {
           let flat: [n * k]i32 = reshape([n * k], yss)
-          let s: i32 = redomap(n, (yss),
-            reduce commutative(add_i32, (0i32)),
+          return redomap(n, (yss), reduce commutative(add_i32, (0i32)),
             \(row: [k]i32) -> (i32) {
-              let t: i32 = redomap(k, (row),
+              return redomap(k, (row),
                 reduce commutative(add_i32, (0i32)), \(y: i32) -> (i32) {y})
-              return t
             })
-          return s
         })
     before:
         like before, with

@@ -163,18 +163,14 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, xs: [n]i32)
         let most: [n]i32 = segscan grid (j < n)
-            operator(max_i32, (-2147483648i32), []) -> (i32) {
-          let x: i32 = xs[j]
-          return returns x
-        }
+            operator(max_i32, (-2147483648i32), []) -> (i32) {returns xs[j]}
         let records: [n]bool = segmap grid (i < n) -> (bool) {
           let y: i32 = xs[i]
           let later: bool = ge_i64(i, 1i64)
           let above: bool = if later then {
             let previous: i64 = sub_i64(i, 1i64)
             let m: i32 = most[previous]
-            let more: bool = gt_i32(y, m)
-            return more
+            return gt_i32(y, m)
           } else {true}
           return returns above
         }
@@ -191,8 +187,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, keep: [n]i64, xs: [n]i32, ys: [n]i32)
         let ends: [n]i64 = segscan grid (j < n) operator(add_i64, (0i64), []) -> (i64) {
-          let k: i64 = keep[j]
-          return returns k
+          return returns keep[j]
         }
         let last: i64 = sub_i64(n, 1i64)
         let count: i64 = ends[last]
@@ -207,10 +202,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         let last: i64 = sub_i64(n, 1i64)
         let (zs: [n]i32, total: i64) = segmap grid (i < n)
             seeing(scanned: i64, all: i64) of segscan grid (j < n)
-            operator(add_i64, (0i64), []) -> (i64) {
-              let k: i64 = keep[j]
-              return returns k
-            } -> (i32, i64) {
+            operator(add_i64, (0i64), []) -> (i64) {returns keep[j]} -> (i32, i64) {
           let end: i64 = scanned
           let x: i32 = xs[i]
           let place: i64 = sub_i64(end, 1i64)
@@ -231,10 +223,7 @@ def fuse_scans_into_map(statement: Stm, context: StatementContext) -> Outcome:
         let zs: [n]i64 = segmap grid (i < n) -> (i64) {
           let end: i64 = ends[i]
           let flag: bool = kept[i]
-          let to: i64 = if flag then {
-            let before: i64 = sub_i64(end, 1i64)
-            return before
-          } else {-1i64}
+          let to: i64 = if flag then {sub_i64(end, 1i64)} else {-1i64}
           return writes ys [n] with ((to) = i)
         }
         return zs

@@ -56,38 +56,31 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, k: i64, xs: [n]f32, cs: [n]f32)
         let ys: [n]f32 = loop (zs: [n]f32 = xs) for i: i64 < k do {
-          let rs: [n]f32 = map(n, (zs, cs), \(z: f32, c: f32) -> (f32) {
+          return map(n, (zs, cs), \(z: f32, c: f32) -> (f32) {
             let s: f32 = mul_f32(z, z)
-            let r: f32 = add_f32(s, c)
-            return r
+            return add_f32(s, c)
           })
-          return rs
         }
     after:
         let ys: [n]f32 = map(n, (xs, cs), \(x: f32, c: f32) -> (f32) {
-          let y: f32 = loop (z: f32 = x) for i: i64 < k do {
+          return loop (z: f32 = x) for i: i64 < k do {
             let s: f32 = mul_f32(z, z)
-            let r: f32 = add_f32(s, c)
-            return r
+            return add_f32(s, c)
           }
-          return y
         })
     before:
         given (n: i64, k: i64, xss: [n][k]f32, cs: [n]f32)
         let ys: [n]f32 = loop (zs: [n]f32 = cs) for i: i64 < k do {
           let column: [n]f32 = xss[0i64 :+ n by 1i64, i]
-          let rs: [n]f32 = map(n, (zs, column), add_f32)
-          return rs
+          return map(n, (zs, column), add_f32)
         }
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let ys: [n]f32 = map(n, (cs, is), \(c: f32, at: i64) -> (f32) {
-          let y: f32 = loop (z: f32 = c) for i: i64 < k do {
+          return loop (z: f32 = c) for i: i64 < k do {
             let x: f32 = xss[at, i]
-            let r: f32 = add_f32(z, x)
-            return r
+            return add_f32(z, x)
           }
-          return y
         })
     declines: its steps are not one map over the elements of what it carries
         like before, with
@@ -96,12 +89,10 @@ def move_loop_into_map(statement: Stm, context: StatementContext) -> Outcome:
     declines: a point uses more than its own element of an array
         given (n: i64, k: i64, xs: [n]f32)
         let ys: [n]f32 = loop (zs: [n]f32 = xs) for i: i64 < k do {
-          let rs: [n]f32 = map(n, (zs), \(z: f32) -> (f32) {
+          return map(n, (zs), \(z: f32) -> (f32) {
             let x: f32 = zs[0i64]
-            let r: f32 = mul_f32(z, x)
-            return r
+            return mul_f32(z, x)
           })
-          return rs
         }
     """
     exp = statement.exp_of(core.Loop)

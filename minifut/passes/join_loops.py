@@ -115,8 +115,7 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
           let t: i32 = tops[j]
           let y: i32 = xs[j]
           let d: i32 = sub_i32(t, y)
-          let g: i32 = max_i32(f, d)
-          return g
+          return max_i32(f, d)
         }
         return fall
     after:
@@ -144,14 +143,12 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
           let x: u8 = xs[i]
           let at: i64 = convert_u8_i64(x)
           let y: u32 = table[at]
-          let b: [n]u32 = a with [i] = y
-          return b
+          return a with [i] = y
         }
         let hash: u32 = loop (s: u32 = 0u32) for j: i64 < n do {
           let t: u32 = ys[j]
           let h: u32 = shl_u32(s, 5u32)
-          let u: u32 = xor_u32(h, t)
-          return u
+          return xor_u32(h, t)
         }
         return hash
     after:
@@ -161,8 +158,7 @@ def join_loop_with_producer(statement: Stm, context: StatementContext) -> Outcom
           let y: u32 = table[at]
           let t: u32 = y
           let h: u32 = shl_u32(s, 5u32)
-          let u: u32 = xor_u32(h, t)
-          return u
+          return xor_u32(h, t)
         }
         return hash
     """

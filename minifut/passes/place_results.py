@@ -100,8 +100,7 @@ def read_from_updated_array(statement: Stm, context: StatementContext) -> Outcom
         given (n: i64, xs: [n]f32, d: [4][n]f32)
         let x: [n]f32 = segmap grid (j < n) -> (f32) {
           let y: f32 = xs[j]
-          let z: f32 = mul_f32(y, y)
-          return returns z
+          return returns mul_f32(y, y)
         }
         let e: [4][n]f32 = d with [2i64] = x
         return e, x

@@ -137,8 +137,7 @@ def read_element_of_move(statement: Stm, context: MoveContext) -> Outcome:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
           let k: i64 = sub_i64(last, j)
-          let x: f32 = xs[k]
-          return x
+          return xs[k]
         })
         let y: f32 = ys[i]
         return y
@@ -154,11 +153,7 @@ def read_element_of_move(statement: Stm, context: MoveContext) -> Outcome:
         let is: [4]i64 = iota i64 (4, 0i64, 1i64)
         let js: [3]i64 = iota i64 (3, 0i64, 1i64)
         let yss: [4][3]f32 = map(4, (is), \(i: i64) -> ([3]f32) {
-          let ys: [3]f32 = map(3, (js), \(j: i64) -> (f32) {
-            let x: f32 = xss[j, i]
-            return x
-          })
-          return ys
+          return map(3, (js), \(j: i64) -> (f32) {xss[j, i]})
         })
         let flat: [12]f32 = reshape([12], yss)
         let y: f32 = flat[7i64]
@@ -200,8 +195,7 @@ def take_positions(statement: Stm, context: MoveContext) -> Outcome:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let ys: [n]f32 = map(n, (is), \(j: i64) -> (f32) {
           let k: i64 = sub_i64(last, j)
-          let x: f32 = xs[k]
-          return x
+          return xs[k]
         })
         let js: [n]i64 = iota i64 (n, 0i64, 1i64)
         let zs: [n]f32 = map(n, (js), \(i: i64) -> (f32) {

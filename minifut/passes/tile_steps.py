@@ -69,7 +69,7 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
     before:
         given (n: i64, k: i64, a: [n][8]i64)
         let b: [n][8]i64 = loop (p: [n][8]i64 = a) for t: i64 < k do {
-          let q: [n][8]i64 = segmap grid (i < n, j < 8) -> (i64) {
+          return segmap grid (i < n, j < 8) -> (i64) {
             let above: i64 = sub_i64(i, 1i64)
             let up: i64 = max_i64(above, 0i64)
             let x: i64 = p[up, j]
@@ -77,7 +77,6 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
             let z: i64 = add_i64(x, y)
             return returns z
           }
-          return q
         }
     after:
         let large: bool = at_least(64 * n, "loop_steps" "threshold" ("cpu" = 12582912,
@@ -86,29 +85,25 @@ def tile_stencil_steps(statement: Stm, context: FactContext) -> Outcome:
         let some: i64 = quot_i64(k, 4i64)
         let whole: i64 = if large then {some} else {0i64}
         let c: [n][8]i64 = loop (p: [n][8]i64 = a) for t: i64 < whole do {
-          let q: [n][8]i64 = segmap grid (i < n, j < 8)
+          return segmap grid (i < n, j < 8)
               for 4 timesteps of p reaching 1 -> (i64) {
             let above: i64 = sub_i64(i, 1i64)
             let up: i64 = max_i64(above, 0i64)
             let x: i64 = p[up, j]
             let y: i64 = p[i, j]
-            let z: i64 = add_i64(x, y)
-            return returns z
+            return returns add_i64(x, y)
           }
-          return q
         }
         let done: i64 = mul_i64(whole, 4i64)
         let rest: i64 = sub_i64(k, done)
         let b: [n][8]i64 = loop (u: [n][8]i64 = c) for s: i64 < rest do {
-          let v: [n][8]i64 = segmap grid (l < n, m < 8) -> (i64) {
+          return segmap grid (l < n, m < 8) -> (i64) {
             let before: i64 = sub_i64(l, 1i64)
             let first: i64 = max_i64(before, 0i64)
             let d: i64 = u[first, m]
             let e: i64 = u[l, m]
-            let f: i64 = add_i64(d, e)
-            return returns f
+            return returns add_i64(d, e)
           }
-          return v
         }
     declines: points read far rows
         like before, with

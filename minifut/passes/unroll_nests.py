@@ -52,8 +52,7 @@ def unroll_nest(statement: Stm, context: StatementContext) -> Outcome:
         let js: [2]i64 = iota i64 (2, 0i64, 1i64)
         let yss: [2][2]i64 = map(2, (js), \(i: i64) -> ([2]i64) {
           let a: i64 = add_i64(x, i)
-          let ys: [2]i64 = map(2, (js), \(j: i64) -> (i64) {mul_i64(a, j)})
-          return ys
+          return map(2, (js), \(j: i64) -> (i64) {mul_i64(a, j)})
         })
     after:
         given (x: i64)

@@ -56,6 +56,35 @@ def test_an_operator_reads_as_the_function_that_applies_it() -> None:
     assert alpha_equal(result, long)
 
 
+@pytest.mark.parametrize(
+    ("text", "results"),
+    [
+        ("let y: f32 = if c then {xs[i]} else {0f32}", ["f32"]),
+        ("let ys: [2]f32 = map(2, (is), \\(i: i64) -> (f32) {xs[i]})", ["f32"]),
+        ("let ys: [n]f32 = segmap grid (i < n) -> (f32) {returns xs[i]}", ["f32"]),
+        ("let (a: bool, b: f32) = if c then {c, xs[i]} else {c, 0f32}", ["f32"]),
+        (
+            "let y: f32 = if c then {let b: bool = not_bool(c) "
+            "let z: i32 = if b then {is[i]} else {0i32} return xs[z]} else {xs[i]}",
+            ["bool", "i32", "i32", "f32", "f32"],
+        ),
+    ],
+)
+def test_a_result_may_be_an_expression_of_the_type_that_it_has(
+    text: str, results: list[str]
+) -> None:
+    statement = parse(text, "statements")[0]
+    inner = [s for s in walk(statement) if isinstance(s, Stm)][1:]
+    assert sorted(str(s.pattern[0].type) for s in inner) == sorted(results)
+    shown = show(statement)
+    assert show(parse(shown, "statements")[0]) == shown
+
+
+def test_a_result_without_a_type_is_refused() -> None:
+    with pytest.raises(UsageError, match="a result whose type is known"):
+        parse("{xs[i]}", "body")
+
+
 def test_names_that_would_not_read_back_are_changed() -> None:
     names = NameSource()
     odd = [names.fresh(base) for base in ("map", "f32", "+^", "1x", "x'", "_")]

@@ -14,6 +14,9 @@ The result must equal `after` (which may repeat `given`) up to bound names, and 
 must compute the same in the interpreter on random inputs. The parameters of `given` that
 occur in types are sizes; they come first.
 
+What a body gives may be written as an expression, `{xs[i]}`, of the type that is said
+before the body.
+
 Where a rule joins statements, a last line `return ys, zs` says what is needed after
 them; then statements above that the replacement makes superfluous are gone.
 

@@ -197,8 +197,7 @@ def pack_into_panels(region: CopyRegion, facts: GroupFacts) -> Panels | Declined
           let own: [8]f32 = collective_copy xs[first :+ 8 by 1i64]
           let both: [8]f32 = segmap thread (i < 8) -> (f32) {
             let x: f32 = own[i]
-            let y: f32 = add_f32(x, x)
-            return returns y
+            return returns add_f32(x, x)
           }
           return tile both of (n by 8)
         }
@@ -222,17 +221,15 @@ def pad_rows(region: CopyRegion, facts: GroupFacts) -> Rows | Declined:
             let zeros: [2][16]f32 = segmap register (i < 2, j < 16) -> (f32) {
               return returns 0f32
             }
-            let sums: [2][16]f32 = loop (sums_1: [2][16]f32 = zeros) for k: i64 < m do {
+            return returns loop (sums_1: [2][16]f32 = zeros) for k: i64 < m do {
               let sums_2: [2][16]f32 = segmap register (i_1 < 2, j_1 < 16) -> (f32) {
                 let at: i64 = size(y * 2 + i_1)
                 let u: f32 = as[at, k]
                 let s: f32 = sums_1[i_1, j_1]
-                let t: f32 = add_f32(s, u)
-                return returns t
+                return returns add_f32(s, u)
               }
               return sums_2
             }
-            return returns sums
           }
           return regtile acc of (n by 4 by 2, 16 by 1 by 16)
         }

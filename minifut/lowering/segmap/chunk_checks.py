@@ -77,8 +77,7 @@ def test_chunks_first(
           let rest: i64 = and_i64(k, 0i64)
           let below: bool = le_i64(rest, i)
           let () = assert(below, ["outside"], [])
-          let x: i64 = xs[rest]
-          return returns x
+          return returns xs[rest]
         }
     after:
             int fine = 1;
@@ -105,8 +104,7 @@ def test_chunks_first(
           let none: i64 = xor_i64(l, l)
           let below: bool = le_i64(none, i)
           let () = assert(below, ["outside"], [])
-          let x: i64 = xs[none]
-          return returns x
+          return returns xs[none]
         }
     """
     body = operation.body

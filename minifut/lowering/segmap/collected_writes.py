@@ -55,10 +55,7 @@ def collect_writes(
         let ys: [n]i32 = segmap grid (i < n) -> (i32) {
           let flag: bool = flags[i]
           let x: i32 = xs[i]
-          let place: i64 = if flag then {
-            let last: i64 = size(n - i - 1)
-            return last
-          } else {-1i64}
+          let place: i64 = if flag then {size(n - i - 1)} else {-1i64}
           return writes zs [n] with ((place) = x)
         }
     after:

@@ -234,10 +234,7 @@ def overwrite_last_use(bound: Param, host: HostBuilder) -> Array | Declined | No
 
     before:
         given (n: i64)
-        let xs: [n]i64 = segmap grid (i < n) -> (i64) {
-          let r: i64 = size(i + 3)
-          return returns r
-        }
+        let xs: [n]i64 = segmap grid (i < n) -> (i64) {returns size(i + 3)}
         let ys: [n]i64 = segmap grid (j < n) -> (i64) {
           let a: i64 = xs[j]
           let b: i64 = mul_i64(a, a)

@@ -203,17 +203,14 @@ def split_into_parts(chunk: ReductionChunk, k: KernelBuilder) -> KernelOutcome:
         let s: i64 = segred grid (i < n)
             operator(\\(a: i64, b: i64) -> (i64) {
               let none: bool = eq_i64(b, 0i64)
-              let c: i64 = if none then {a} else {b}
-              return c
+              return if none then {a} else {b}
             }, (0i64), []) -> (i64) {
           let x: i64 = xs[i]
-          let y: i64 = loop (y_1: i64 = x) for j: i64 < 3i64 do {
+          return returns loop (y_1: i64 = x) for j: i64 < 3i64 do {
             let half: f16 = convert_i64_f16(y_1)
             let bits: u16 = to_bits_f16(half)
-            let z: i64 = convert_u16_i64(bits)
-            return z
+            return convert_u16_i64(bits)
           }
-          return returns y
         }
     """
     reduction, accumulators = chunk.reduction, chunk.accumulators

@@ -186,8 +186,7 @@ def distribute_in_blocks(operation: SegRed, context: Context) -> bool | Declined
         let none: [2]i32 = replicate([2], 0i32)
         let s: [2]i32 = segred grid (i < n)
             operator(\\(a: [2]i32, b: [2]i32) -> ([2]i32) {b}, (none), []) -> ([2]i32) {
-          let x: [2]i32 = xs[i]
-          return returns x
+          return returns xs[i]
         }
     """
     if not all(map(works_on_scalars, operation.operators)):

@@ -148,8 +148,7 @@ def scan_before_carry(reduction: Reduction, host: HostBuilder) -> bool | Decline
         let s: [n]i32 = segscan grid (i < n) operator(add_i32, (0i32), []) -> (i32) {
           let k: i64 = ks[i]
           let rest: i64 = and_i64(k, 0i64)
-          let x: i32 = xs[rest]
-          return returns x
+          return returns xs[rest]
         }
     after:
         PARALLEL

@@ -112,7 +112,7 @@ def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Decline
             let zeros: [16]f32 = segmap register (j < 16) -> (f32) {
               return returns 0f32
             }
-            let sums: [16]f32 = loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
+            return returns loop (sums_1: [16]f32 = zeros) for k: i64 < m do {
               let sums_2: [16]f32 = segmap register (j_1 < 16) -> (f32) {
                 let v: f32 = own[k]
                 let s: f32 = sums_1[j_1]
@@ -121,7 +121,6 @@ def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Decline
               }
               return sums_2
             }
-            return returns sums
           }
           return regtile acc of (p by 4 by 16)
         }

@@ -34,12 +34,11 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, c: bool, hs: [n]i32, x: i32)
         let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let d: acc a [n] (i32) = if c then {a} else {
+          return if c then {a} else {
             let y: i32 = mul_i32(x, x)
             let b: acc a [n] (i32) = update_acc(a, (3i64), (y))
             return b
           }
-          return d
         })
     after:
         let ys: [n]i32 = with_acc((acc([n], (hs), (0i32), add_i32)),
@@ -48,8 +47,7 @@ def update_after_branch(statement: Stm, context: StatementContext) -> Outcome:
             let y: i32 = mul_i32(x, x)
             return 3i64, y
           }
-          let d: acc a [n] (i32) = update_acc(a, (index), (value))
-          return d
+          return update_acc(a, (index), (value))
         })
     declines: no branch is an update, or none, of one accumulator
         like before, with

@@ -69,7 +69,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let h: acc a [n] (i32) = map(n, (a, is, xss),
+          return map(n, (a, is, xss),
             \(b: acc a [n] (i32), i: i64, xs: [m]i32) -> (acc a [n] (i32)) {
               let (c: acc a [n] (i32), us: [m]i32) = map(m, (b, xs),
                 \(d: acc a [n] (i32), x: i32) -> (acc a [n] (i32), i32) {
@@ -84,18 +84,16 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               let w: i32 = mul_i32(t, v)
               return update_acc(c, (i), (w))
             })
-          return h
         })
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let vs: [n]i32 = map(n, (is, xss), \(i: i64, xs: [m]i32) -> (i32) {
-          let v: i32 = redomap(m, (xs), reduce commutative(max_i32, (0i32)),
+          return redomap(m, (xs), reduce commutative(max_i32, (0i32)),
             \(z: i32) -> (i32) {z})
-          return v
         })
         let rs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let h: acc a [n] (i32) = map(n, (a, is, xss, vs),
+          return map(n, (a, is, xss, vs),
             \(b: acc a [n] (i32), i_1: i64, xs_1: [m]i32, v_1: i32) ->
               (acc a [n] (i32)) {
               let (c: acc a [n] (i32), us: [m]i32) = map(m, (b, xs_1),
@@ -109,7 +107,6 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
               let w: i32 = mul_i32(t, v_1)
               return update_acc(c, (i_1), (w))
             })
-          return h
         })
     declines: every update differs with all levels around it
         like before of separate_updates, with

@@ -56,53 +56,47 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
           \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
-          let f: acc a [m] (i32) = map(n, (a, xss),
+          return map(n, (a, xss),
             \(b: acc a [m] (i32), xs: [d]i32) -> (acc a [m] (i32)) {
               let vs: [m]i32 = map(m, (wss), \(ws: [d]i32) -> (i32) {
-                let s: i32 = redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
+                return redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
                   mul_i32)
-                return s
               })
-              let e: acc a [m] (i32) = map(m, (b, is, vs),
+              return map(m, (b, is, vs),
                 \(c: acc a [m] (i32), i: i64, v: i32) -> (acc a [m] (i32)) {
                   let u: i32 = neg_i32(v)
                   return update_acc(c, (i), (u))
                 })
-              return e
             })
-          return f
         })
     after:
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let zeros: [d]i32 = replicate([d], 0i32)
         let sums: [d]i32 = with_acc((acc([d], (zeros), (0i32), add_i32)),
           \(a: acc a [d] (i32)) -> (acc a [d] (i32)) {
-          let f: acc a [d] (i32) = map(n, (a, xss),
+          return map(n, (a, xss),
             \(b: acc a [d] (i32), xs: [d]i32) -> (acc a [d] (i32)) {
               let vs: [m]i32 = map(m, (wss), \(ws: [d]i32) -> (i32) {
-                let s: i32 = redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
+                return redomap(d, (ws, xs), reduce commutative(add_i32, (0i32)),
                   mul_i32)
-                return s
               })
               let js: [d]i64 = iota i64 (d, 0i64, 1i64)
-              let e: acc a [d] (i32) = map(d, (b, js, xs),
+              return map(d, (b, js, xs),
                 \(h: acc a [d] (i32), j: i64, x: i32) -> (acc a [d] (i32)) {
                   let u: i32 = neg_i32(x)
                   return update_acc(h, (j), (u))
                 })
-              return e
             })
-          return f
         })
         let some: bool = lt_i64(0i64, n)
         let rs: [m]i32 = if some then {
-          let ts: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
+          return with_acc((acc([m], (zs), (0i32), add_i32)),
             \(a_1: acc a_1 [m] (i32)) -> (acc a_1 [m] (i32)) {
             let ks: [m]i64 = iota i64 (m, 0i64, 1i64)
-            let f_1: acc a_1 [m] (i32) = map(m, (a_1, ks),
+            return map(m, (a_1, ks),
               \(b_1: acc a_1 [m] (i32), k: i64) -> (acc a_1 [m] (i32)) {
                 let ls: [d]i64 = iota i64 (d, 0i64, 1i64)
-                let e_1: acc a_1 [m] (i32) = map(d, (b_1, ls),
+                return map(d, (b_1, ls),
                   \(c_1: acc a_1 [m] (i32), l: i64) -> (acc a_1 [m] (i32)) {
                     let ws_1: [d]i32 = wss[k]
                     let w_1: i32 = ws_1[l]
@@ -110,11 +104,8 @@ def sum_before_product(statement: Stm, context: StatementContext) -> Outcome:
                     let r: i32 = mul_i32(w_1, sum)
                     return update_acc(c_1, (k), (r))
                   })
-                return e_1
               })
-            return f_1
           })
-          return ts
         } else {zs}
     declines: no factor stays the same
         like before, with

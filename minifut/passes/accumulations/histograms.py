@@ -33,12 +33,10 @@ def gather_in_histogram(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, k: i64, hs: [k]i32, xs: [n]i32)
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let d: acc a [k] (i32) = map(n, (a, xs),
-            \(b: acc a [k] (i32), x: i32) -> (acc a [k] (i32)) {
+          return map(n, (a, xs), \(b: acc a [k] (i32), x: i32) -> (acc a [k] (i32)) {
               let i: i64 = convert_i32_i64(x)
               return update_acc(b, (i), (x))
             })
-          return d
         })
     after:
         let ys: [k]i32 = hist(n, (xs),

@@ -33,22 +33,20 @@ def map_of_update_loop(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let d: acc a [k] (i32) = loop (b: acc a [k] (i32) = a) for r: i64 < n do {
+          return loop (b: acc a [k] (i32) = a) for r: i64 < n do {
             let i: i64 = is[r]
             return update_acc(b, (i), (1i32))
           }
-          return d
         })
     after:
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
           let rounds: [n]i64 = iota i64 (n, 0i64, 1i64)
-          let d: acc a [k] (i32) = map(n, (a, rounds),
+          return map(n, (a, rounds),
             \(b: acc a [k] (i32), r: i64) -> (acc a [k] (i32)) {
               let i: i64 = is[r]
               return update_acc(b, (i), (1i32))
             })
-          return d
         })
     declines: no loop carries just accumulators
         like before, with

@@ -52,24 +52,22 @@ def reduce_updates(statement: Stm, context: StatementContext) -> Outcome:
         let js: [m]i64 = iota i64 (m, 0i64, 1i64)
         let sums: [m]i32 = map(m, (js), \(j: i64) -> (i32) {
           let ks: [n]i64 = iota i64 (n, 0i64, 1i64)
-          let sum: i32 = redomap(n, (ks),
+          return redomap(n, (ks),
             reduce commutative(add_i32, (0i32)), \(k: i64) -> (i32) {
               let x: i32 = xs[k]
               let i: i64 = is[j]
               let y: i32 = ys[j]
               return mul_i32(x, y)
             })
-          return sum
         })
         let rs: [m]i32 = with_acc((acc([m], (zs), (0i32), add_i32)),
           \(a: acc a [m] (i32)) -> (acc a [m] (i32)) {
           let js_1: [m]i64 = iota i64 (m, 0i64, 1i64)
-          let e: acc a [m] (i32) = map(m, (a, js_1, sums),
+          return map(m, (a, js_1, sums),
             \(c: acc a [m] (i32), j_1: i64, sum_1: i32) -> (acc a [m] (i32)) {
               let i_1: i64 = is[j_1]
               return update_acc(c, (i_1), (sum_1))
             })
-          return e
         })
     declines: the indices differ with every level
         like declines of distribute_updates

@@ -74,13 +74,12 @@ def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
         let rounds: [n]i64 = iota i64 (n, 0i64, 1i64)
         let is: [m]i64 = iota i64 (m, 0i64, 1i64)
         let w: [m]f64 = map(m, (is), \(i: i64) -> (f64) {
-          let total: f64 = redomap(n, (rounds), reduce commutative(add_f64, (0.0f64)),
+          return redomap(n, (rounds), reduce commutative(add_f64, (0.0f64)),
             \(k: i64) -> (f64) {
               let o: f64 = bs_2[k, 0i64]
               let p: f64 = xs[k, i]
               return mul_f64(o, p)
             })
-          return total
         })
         return t, w
     declines: no product of a round and a tape is only summed

@@ -34,29 +34,25 @@ def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcom
         let zeros: [m]i32 = replicate([m], 0i32)
         let ys: [k][m]i32 = with_acc((acc([k], (hss), (zeros),
           \(p: [m]i32, q: [m]i32) -> ([m]i32) {
-            let s: [m]i32 = map(m, (p, q), add_i32)
-            return s
+            return map(m, (p, q), add_i32)
           })), \(a: acc a [k] ([m]i32)) -> (acc a [k] ([m]i32)) {
-            let d: acc a [k] ([m]i32) = map(n, (a, is, xss),
+            return map(n, (a, is, xss),
               \(b: acc a [k] ([m]i32), i: i64, xs: [m]i32) -> (acc a [k] ([m]i32)) {
                 return update_acc(b, (i), (xs))
               })
-            return d
           })
     after:
         let zeros: [m]i32 = replicate([m], 0i32)
         let js: [m]i64 = iota i64 (m, 0i64, 1i64)
         let ys: [k][m]i32 = with_acc((acc([k][m], (hss), (0i32),
           add_i32)), \(a: acc a [k][m] (i32)) -> (acc a [k][m] (i32)) {
-            let d: acc a [k][m] (i32) = map(n, (a, is, xss),
+            return map(n, (a, is, xss),
               \(b: acc a [k][m] (i32), i: i64, xs: [m]i32) -> (acc a [k][m] (i32)) {
-                let c: acc a [k][m] (i32) = map(m, (b, js, xs),
+                return map(m, (b, js, xs),
                   \(e: acc a [k][m] (i32), j: i64, x: i32) -> (acc a [k][m] (i32)) {
                     return update_acc(e, (i, j), (x))
                   })
-                return c
               })
-            return d
           })
     declines: no operator combines rows
         like declines of gather_in_histogram

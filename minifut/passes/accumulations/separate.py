@@ -37,29 +37,23 @@ def separate_updates(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, k: i64, hs: [k]i32, is: [n]i64)
         let ys: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let e: acc a [k] (i32) = map(n, (a, is),
-            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+          return map(n, (a, is), \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               let c: acc a [k] (i32) = update_acc(b, (i), (1i32))
               return update_acc(c, (0i64), (2i32))
             })
-          return e
         })
     after:
         let xs: [k]i32 = with_acc((acc([k], (hs), (0i32), add_i32)),
           \(a: acc a [k] (i32)) -> (acc a [k] (i32)) {
-          let e: acc a [k] (i32) = map(n, (a, is),
-            \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
+          return map(n, (a, is), \(b: acc a [k] (i32), i: i64) -> (acc a [k] (i32)) {
               return update_acc(b, (i), (1i32))
             })
-          return e
         })
         let rs: [k]i32 = with_acc((acc([k], (xs), (0i32), add_i32)),
           \(a_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
-          let e_1: acc a_1 [k] (i32) = map(n, (a_1),
-            \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
+          return map(n, (a_1), \(b_1: acc a_1 [k] (i32)) -> (acc a_1 [k] (i32)) {
               return update_acc(b_1, (0i64), (2i32))
             })
-          return e_1
         })
         let ys: [k]i32 = rs
     declines: its updates overwrite each other

@@ -49,13 +49,12 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let zs: [n]i32 = with_acc((acc([n], (ys), (0i32), add_i32)),
           \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-          let d: acc a [n] (i32) = map(n, (a, is, xs),
+          return map(n, (a, is, xs),
             \(b: acc a [n] (i32), i: i64, x: i32) -> (acc a [n] (i32)) {
               let j: i64 = add_i64(i, 2i64)
               let c: acc a [n] (i32) = update_acc(b, (j), (x))
               return c
             })
-          return d
         })
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)

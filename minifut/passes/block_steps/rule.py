@@ -21,14 +21,12 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
         given (n: i64, k: i64, a: [2 * n]i64)
         let b: [2 * n]i64 = loop (p: [2 * n]i64 = a) for t: i64 < k do {
           let bit: i64 = and_i64(t, 1i64)
-          let q: [2 * n]i64 = segmap grid (i < 2 * n) -> (i64) {
+          return segmap grid (i < 2 * n) -> (i64) {
             let j: i64 = xor_i64(i, bit)
             let x: i64 = p[j]
             let y: i64 = p[i]
-            let z: i64 = add_i64(x, y)
-            return returns z
+            return returns add_i64(x, y)
           }
-          return q
         }
     after:
         let large: bool = at_least(16 * n, "block_steps" "threshold" ("cpu" = 131072,
@@ -85,8 +83,7 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
                 let j: i64 = xor_i64(i, bit_3)
                 let x_2: i64 = array_1[j]
                 let y: i64 = array_1[i]
-                let z: i64 = add_i64(x_2, y)
-                return returns z
+                return returns add_i64(x_2, y)
               }
               return q, run_1, run_2
             } else {
@@ -94,8 +91,7 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
                 let j_1: i64 = xor_i64(i_1, bit)
                 let x_3: i64 = array_1[j_1]
                 let y_1: i64 = array_1[i_1]
-                let z_1: i64 = add_i64(x_3, y_1)
-                return returns z_1
+                return returns add_i64(x_3, y_1)
               }
               let next_2: i64 = add_i64(state_1, 1i64)
               let more_2: bool = lt_i64(next_2, k)
@@ -105,18 +101,15 @@ def make_steps_in_blocks(statement: Stm, context: FactContext) -> Outcome:
           }
           return array
         } else {
-          let b_1: [2 * n]i64 = loop (p: [2 * n]i64 = a) for t: i64 < k do {
+          return loop (p: [2 * n]i64 = a) for t: i64 < k do {
             let bit_4: i64 = and_i64(t, 1i64)
-            let q_2: [2 * n]i64 = segmap grid (i_2 < 2 * n) -> (i64) {
+            return segmap grid (i_2 < 2 * n) -> (i64) {
               let j_2: i64 = xor_i64(i_2, bit_4)
               let x_4: i64 = p[j_2]
               let y_2: i64 = p[i_2]
-              let z_2: i64 = add_i64(x_4, y_2)
-              return returns z_2
+              return returns add_i64(x_4, y_2)
             }
-            return q_2
           }
-          return b_1
         }
     declines: points read other blocks
         like before, with

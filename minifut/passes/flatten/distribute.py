@@ -42,15 +42,13 @@ def distribute_map_over_let(judgement: Judgement, context: NestContext) -> Answe
     after:
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
-          let sum: i32 = redomap(m, (xs),
+          return returns redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          return returns sum
         }
         let yss: [n][m]i32 = segmap grid (j < n) -> ([m]i32) {
           let row: [m]i32 = xss[j]
           let k: i32 = sums[j]
-          let ys: [m]i32 = map(m, (row), \(z: i32) -> (i32) {mul_i32(z, k)})
-          return returns ys
+          return returns map(m, (row), \(z: i32) -> (i32) {mul_i32(z, k)})
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)

@@ -41,27 +41,20 @@ def choose_versions_of_fold(judgement: Judgement, context: NestContext) -> Answe
           ("cpu" = 4611686018427387904, "gpu" = 32768) bounds 0 4611686018427387904
           guards "one thread for each point of the outer maps, their bodies sequential")
         let most: i32 = if outer then {
-          let left: i32 = segred grid (i < n)
+          return segred grid (i < n)
             operator(max_i32, (-2147483648i32), []) -> (i32) {
             let xs: [m]i32 = xss[i]
-            let sum: i32 = redomap(m, (xs),
+            return returns redomap(m, (xs),
               reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-            return returns sum
           }
-          return left
         } else {
           let sums: [n]i32 = segred grid (j < n, k < m)
             operator(add_i32, (0i32), []) -> (i32) {
             let row: [m]i32 = xss[j]
-            let y: i32 = row[k]
-            return returns y
+            return returns row[k]
           }
-          let right: i32 = segred grid (l < n)
-            operator(max_i32, (-2147483648i32), []) -> (i32) {
-            let z: i32 = sums[l]
-            return returns z
-          }
-          return right
+          return segred grid (l < n)
+            operator(max_i32, (-2147483648i32), []) -> (i32) {returns sums[l]}
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)
@@ -112,16 +105,12 @@ def split_fold_from_map(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let most: i32 = redomap(n, (xss),
           reduce(max_i32, (-2147483648i32)), \(xs: [m]i32) -> (i32) {
-            let sum: i32 = redomap(m, (xs),
-              reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-            return sum
+            return redomap(m, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
           })
     after:
         #[flattening(only_inner)]
         let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
-          let sum: i32 = redomap(m, (xs),
-            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          return sum
+          return redomap(m, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
         })
         let most: i32 = redomap(n, (sums),
           reduce(max_i32, (-2147483648i32)), \(y: i32) -> (i32) {y})

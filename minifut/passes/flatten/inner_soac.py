@@ -59,17 +59,15 @@ def flatten_reduce(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n]i32 = segmap grid (i < n) -> (i32) {
           let xs: [m]i32 = xss[i]
-          let sum: i32 = redomap(m, (xs), reduce(add_i32, (0i32)),
+          return returns redomap(m, (xs), reduce(add_i32, (0i32)),
             \(x: i32) -> (i32) {mul_i32(x, x)})
-          return returns sum
         }
     after:
         let sums: [n]i32 = segred grid (i < n, j < m)
           operator(add_i32, (0i32), []) -> (i32) {
           let xs: [m]i32 = xss[i]
           let x: i32 = xs[j]
-          let y: i32 = mul_i32(x, x)
-          return returns y
+          return returns mul_i32(x, x)
         }
     declines: differs between points
         like before, with
@@ -92,16 +90,14 @@ def flatten_scan(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
-          let ys: [m]i32 = scanomap(m, (xs),
+          return returns scanomap(m, (xs),
             scan(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          return returns ys
         }
     after:
         let sums: [n][m]i32 = segscan grid (i < n, j < m)
           operator(add_i32, (0i32), []) -> (i32) {
           let xs: [m]i32 = xss[i]
-          let x: i32 = xs[j]
-          return returns x
+          return returns xs[j]
         }
     declines: differs between points
         like before, with
@@ -164,9 +160,8 @@ def flatten_hist(judgement: Judgement, context: NestContext) -> Answer:
         let hs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
           let ds: [k]i32 = dss[i]
           let bs: [m]i64 = bss[i]
-          let h: [k]i32 = hist(m, (bs),
+          return returns hist(m, (bs),
             bins([k], (ds), (0i32), add_i32), \(bin: i64) -> (i64, i32) {bin, 1i32})
-          return returns h
         }
     after:
         let hs: [n][k]i32 = seghist grid (i < n, j < m)
@@ -237,9 +232,8 @@ def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
         let rs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
           let vs: [m]i32 = vss[i]
           let is: [m]i64 = iota i64 (m, 0i64, 1i64)
-          let r: [k]i32 = scatter(m, (is, vs), (ds rank 1 count 1),
+          return returns scatter(m, (is, vs), (ds rank 1 count 1),
             \(at: i64, v: i32) -> (i64, i32) {at, v})
-          return returns r
         }
     after:
         let whole: [n][k]i32 = replicate([n], ds)
@@ -255,9 +249,8 @@ def flatten_scatter(judgement: Judgement, context: NestContext) -> Answer:
         let rs: [n][k]i32 = segmap grid (i < n) -> ([k]i32) {
           let row: [k]i32 = dss[i]
           let ds: [k]i32 = row with [0i64] = 1i32
-          let r: [k]i32 = scatter(m, (vs), (ds rank 1 count 1),
+          return returns scatter(m, (vs), (ds rank 1 count 1),
             \(v: i32) -> (i64, i32) {0i64, v})
-          return returns r
         }
     """
     nest, statement, pattern = judgement

@@ -36,21 +36,18 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
         let rs: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
           let xs: [m]i64 = xss[i]
           let r: [m]i64 = loop (as: [m]i64 = xs) for k: i64 < q do {
-            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
-            return bs
+            return map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
           }
           return returns r
         }
     after:
         let start: [n][m]i64 = xss
         let rs: [n][m]i64 = loop (ass: [n][m]i64 = start) for k: i64 < q do {
-          let bss: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
+          return segmap grid (i < n) -> ([m]i64) {
             let xs: [m]i64 = xss[i]
             let as: [m]i64 = ass[i]
-            let bs: [m]i64 = map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
-            return returns bs
+            return returns map(m, (as), \(a: i64) -> (i64) {add_i64(a, k)})
           }
-          return bss
         }
     declines: differs between points
         like before, with
@@ -127,19 +124,16 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
         let rs: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let r: [m]i32 = if c then {
-            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
-            return ys
+            return map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
           } else {xs}
           return returns r
         }
     after:
         let rs: [n][m]i32 = if c then {
-          let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
+          return segmap grid (i < n) -> ([m]i32) {
             let xs: [m]i32 = xss[i]
-            let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
-            return returns ys
+            return returns map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
           }
-          return yss
         } else {
           let zss: [n][m]i32 = xss
           return zss

@@ -41,12 +41,8 @@ def interchange_reduce_with_map(judgement: Judgement, context: NestContext) -> A
     after:
         let ne: [m]i32 = replicate([m], 0i32)
         let sums: [m]i32 = segmap grid (k < m) -> (i32) {
-          let sum: i32 = redomap(n, (xss),
-            reduce(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {
-              let x1: i32 = xs[k]
-              return x1
-            })
-          return returns sum
+          return returns redomap(n, (xss),
+            reduce(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {xs[k]})
         }
     declines: no map over its parameters
         like before, with
@@ -86,12 +82,8 @@ def interchange_scan_with_map(judgement: Judgement, context: NestContext) -> Ans
     after:
         let ne: [m]i32 = replicate([m], 0i32)
         let columns: [m][n]i32 = segmap grid (k < m) -> ([n]i32) {
-          let sum: [n]i32 = scanomap(n, (xss),
-            scan(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {
-              let x1: i32 = xs[k]
-              return x1
-            })
-          return returns sum
+          return returns scanomap(n, (xss),
+            scan(add_i32, (0i32)), \(xs: [m]i32) -> (i32) {xs[k]})
         }
         let sums: [n][m]i32 = rearrange((1, 0), columns)
     declines: no map over its parameters

@@ -58,16 +58,14 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
           let sum: i32 = redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
-          return ys
+          return map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
         })
     after:
         let yss: [n][m]i32 = segmap group (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let sum: i32 = redomap(m, (xs),
             reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          let ys: [m]i32 = map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
-          return returns ys
+          return returns map(m, (xs), \(z: i32) -> (i32) {mul_i32(z, sum)})
         }
     declines: nothing inside is parallel
         given (n: i64, xs: [n]i32)

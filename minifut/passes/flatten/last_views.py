@@ -34,19 +34,15 @@ def view_whole_results(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
         let rs: [n][k][m]i32 = map(n, (xsss), \(xss: [m][k]i32) -> ([k][m]i32) {
           let yss: [m][k]i32 = map(m, (xss), \(xs: [k]i32) -> ([k]i32) {
-            let ys: [k]i32 = map(k, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
-            return ys
+            return map(k, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
           })
-          let r: [k][m]i32 = rearrange((1, 0), yss)
-          return r
+          return rearrange((1, 0), yss)
         })
     after:
         let all: [n][m][k]i32 = map(n, (xsss), \(xss: [m][k]i32) -> ([m][k]i32) {
-          let yss: [m][k]i32 = map(m, (xss), \(xs: [k]i32) -> ([k]i32) {
-            let ys: [k]i32 = map(k, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
-            return ys
+          return map(m, (xss), \(xs: [k]i32) -> ([k]i32) {
+            return map(k, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
           })
-          return yss
         })
         let rs: [n][k][m]i32 = rearrange((0, 2, 1), all)
     declines: is no perfect nest of maps

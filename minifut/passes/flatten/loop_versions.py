@@ -63,36 +63,27 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     before:
         given (m: i64, n: i64, xs: [m]i32)
         let ys: [m]i32 = loop (as: [m]i32 = xs) for k: i64 < n do {
-          let bs: [m]i32 = map(m, (as), \(a: i32) -> (i32) {mul_i32(a, a)})
-          return bs
+          return map(m, (as), \(a: i32) -> (i32) {mul_i32(a, a)})
         }
     after:
         let host: bool = at_least(3 * m, "main.loop_map.host" "threshold"
           ("cpu" = 786432, "gpu" = 0) bounds 0 4611686018427387904
           guards "the host runs the loop, its steps as kernels; else one thread does")
         let ys: [m]i32 = if host then {
-          let left: [m]i32 = loop (cs: [m]i32 = xs) for k: i64 < n do {
-            let ds: [m]i32 = map(m, (cs), \(c: i32) -> (i32) {mul_i32(c, c)})
-            return ds
+          return loop (cs: [m]i32 = xs) for k: i64 < n do {
+            return map(m, (cs), \(c: i32) -> (i32) {mul_i32(c, c)})
           }
-          return left
         } else {
           let box: [1][m]i32 = segmap grid (t < 1) -> ([m]i32) {
-            let right: [m]i32 = loop (es: [m]i32 = xs) for l: i64 < n do {
-              let fs: [m]i32 = map(m, (es), \(e: i32) -> (i32) {mul_i32(e, e)})
-              return fs
+            return returns loop (es: [m]i32 = xs) for l: i64 < n do {
+              return map(m, (es), \(e: i32) -> (i32) {mul_i32(e, e)})
             }
-            return returns right
           }
-          let row: [m]i32 = box[0i64]
-          return row
+          return box[0i64]
         }
     declines: it is of scalars, and nothing in it is parallel
         given (n: i64)
-        let y: i64 = loop (x: i64 = 1i64) for k: i64 < n do {
-          let z: i64 = mul_i64(x, x)
-          return z
-        }
+        let y: i64 = loop (x: i64 = 1i64) for k: i64 < n do {mul_i64(x, x)}
     declines: the cost of a step depends on data
         given (n: i64, f: [n]i64, xs: [n]i32)
         let ys: [n]i32 = loop (as: [n]i32 = xs) for k: i64 < n do {

@@ -39,24 +39,20 @@ def flatten_perfect_nest(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32, ks: [n]i32)
         let yss: [n][m]i32 = map(n, (xss, ks), \(xs: [m]i32, k: i32) -> ([m]i32) {
           let l: i32 = add_i32(k, 1i32)
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
-          return ys
+          return map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
         })
     after:
         let yss: [n][m]i32 = segmap grid (i < n) -> ([m]i32) {
           let xs: [m]i32 = xss[i]
           let k: i32 = ks[i]
           let l: i32 = add_i32(k, 1i32)
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
-          return returns ys
+          return returns map(m, (xs), \(x: i32) -> (i32) {mul_i32(x, l)})
         }
     declines: the inner width differs
         given (n: i64, ks: [n]i64)
         let sums: [n]i64 = map(n, (ks), \(k: i64) -> (i64) {
           let is: [k]i64 = iota i64 (k, 0i64, 1i64)
-          let sum: i64 = redomap(k, (is),
-            reduce(add_i64, (0i64)), \(x: i64) -> (i64) {x})
-          return sum
+          return redomap(k, (is), reduce(add_i64, (0i64)), \(x: i64) -> (i64) {x})
         })
     declines: more than cheap statements
         like before of run_map_in_groups

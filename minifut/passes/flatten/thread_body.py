@@ -34,8 +34,7 @@ def run_map_in_threads(judgement: Judgement, context: NestContext) -> Answer:
         let yss: [n][m]i32 = segmap grid (i < n, j < m) -> (i32) {
           let xs: [m]i32 = xss[i]
           let x: i32 = xs[j]
-          let y: i32 = mul_i32(x, x)
-          return returns y
+          return returns mul_i32(x, x)
         }
     declines: `sequential` forbids it
         given (n: i64, xs: [n]i32)
@@ -64,8 +63,7 @@ def run_in_one_thread(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, xs: [n]i32)
         let ys: [n]i32 = segmap grid (i < n) -> (i32) {
           let x: i32 = xs[i]
-          let y: i32 = loop (a: i32 = x) for k: i32 < 3i32 do {mul_i32(a, a)}
-          return returns y
+          return returns loop (a: i32 = x) for k: i32 < 3i32 do {mul_i32(a, a)}
         }
     after:
         like before, with

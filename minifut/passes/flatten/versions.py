@@ -79,30 +79,24 @@ def choose_versions(judgement: Judgement, context: NestContext) -> Answer:
     before:
         given (n: i64, m: i64, xss: [n][m]i32)
         let sums: [n]i32 = map(n, (xss), \(xs: [m]i32) -> (i32) {
-          let sum: i32 = redomap(m, (xs),
-            reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-          return sum
+          return redomap(m, (xs), reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
         })
     after:
         let outer: bool = at_least(n, "main.map_reduce.outer" "threshold"
           ("cpu" = 4611686018427387904, "gpu" = 32768) bounds 0 4611686018427387904
           guards "one thread for each point of the outer maps, their bodies sequential")
         let sums: [n]i32 = if outer then {
-          let left: [n]i32 = segmap grid (i < n) -> (i32) {
+          return segmap grid (i < n) -> (i32) {
             let xs: [m]i32 = xss[i]
-            let sum: i32 = redomap(m, (xs),
+            return returns redomap(m, (xs),
               reduce(add_i32, (0i32)), \(x: i32) -> (i32) {x})
-            return returns sum
           }
-          return left
         } else {
-          let right: [n]i32 = segred grid (k < n, l < m)
+          return segred grid (k < n, l < m)
             operator(add_i32, (0i32), []) -> (i32) {
             let row: [m]i32 = xss[k]
-            let z: i32 = row[l]
-            return returns z
+            return returns row[l]
           }
-          return right
         }
     declines: sequential
         given (n: i64, xs: [n]i32)

@@ -58,8 +58,7 @@ def distribute_reshape(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
         let rs: [n][m * k]i32 = segmap grid (i < n) -> ([m * k]i32) {
           let xss: [m][k]i32 = xsss[i]
-          let r: [m * k]i32 = reshape([m * k], xss)
-          return returns r
+          return returns reshape([m * k], xss)
         }
     after:
         let rs: [n][m * k]i32 = reshape([n][m * k], xsss)
@@ -88,8 +87,7 @@ def distribute_slice(judgement: Judgement, context: NestContext) -> Answer:
         given (n: i64, m: i64, xss: [n][m]i32)
         let rs: [n][1]i32 = segmap grid (i < n) -> ([1]i32) {
           let xs: [m]i32 = xss[i]
-          let r: [1]i32 = xs[0i64 :+ 1 by 1i64]
-          return returns r
+          return returns xs[0i64 :+ 1 by 1i64]
         }
     after:
         let rs: [n][1]i32 = xss[0i64 :+ n by 1i64, 0i64 :+ 1 by 1i64]

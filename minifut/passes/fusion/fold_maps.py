@@ -28,8 +28,7 @@ def fold_flattened_maps(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, m: i64, xs: [n]i32, ys: [m]i32, ks: [n * m]i32)
         let pss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
-          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
-          return ps
+          return map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
         })
         let flat: [n * m]i32 = reshape([n * m], pss)
         let s: i32 = redomap(n * m, (flat, ks),
@@ -37,18 +36,15 @@ def fold_flattened_maps(statement: Stm, context: StatementContext) -> Outcome:
           mul_i32)
     after:
         let pss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
-          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
-          return ps
+          return map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
         })
         let flat: [n * m]i32 = reshape([n * m], pss)
         let kss: [n][m]i32 = reshape([n][m], ks)
         let s: i32 = redomap(n, (pss, kss),
           reduce commutative(add_i32, (0i32)),
           \(row: [m]i32, k_row: [m]i32) -> (i32) {
-            let t: i32 = redomap(m, (row, k_row),
-              reduce commutative(add_i32, (0i32)),
+            return redomap(m, (row, k_row), reduce commutative(add_i32, (0i32)),
               mul_i32)
-            return t
           })
     declines: no input is the flattened result of nested maps
         like before, with
@@ -56,8 +52,7 @@ def fold_flattened_maps(statement: Stm, context: StatementContext) -> Outcome:
     declines: so few elements are written out
         given (xs: [3]i32, ys: [4]i32)
         let pss: [3][4]i32 = map(3, (xs), \(x: i32) -> ([4]i32) {
-          let ps: [4]i32 = map(4, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
-          return ps
+          return map(4, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
         })
         let flat: [12]i32 = reshape([12], pss)
         let s: i32 = redomap(12, (flat), reduce commutative(add_i32, (0i32)),

@@ -38,8 +38,7 @@ def pull_rearrange_above_map(statement: Stm, context: StatementContext) -> Outco
     after:
         let turned: [m][n]i32 = rearrange((1, 0), xss)
         let zss: [m][n]i32 = map(m, (turned), \(column: [n]i32) -> ([n]i32) {
-          let zs: [n]i32 = map(n, (column), \(x: i32) -> (i32) {add_i32(x, 1i32)})
-          return zs
+          return map(n, (column), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         })
     declines: the dimensions are not all those of maps
         like before, with
@@ -77,8 +76,7 @@ def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome
     before:
         given (n: i64, m: i64, xss: [n][m]i32)
         let yss: [n][m]i32 = map(n, (xss), \(xs: [m]i32) -> ([m]i32) {
-          let ys: [m]i32 = map(m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
-          return ys
+          return map(m, (xs), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         })
         let zs: [n * m]i32 = reshape([n * m], yss)
         return zs
@@ -96,14 +94,12 @@ def pull_reshape_above_map(statement: Stm, context: StatementContext) -> Outcome
     after:
         let rows: [n][m]i32 = reshape([n][m], xs)
         let zss: [n][m]i32 = map(n, (rows), \(row: [m]i32) -> ([m]i32) {
-          let zs: [m]i32 = map(m, (row), \(x: i32) -> (i32) {add_i32(x, 1i32)})
-          return zs
+          return map(m, (row), \(x: i32) -> (i32) {add_i32(x, 1i32)})
         })
     declines: an input varies along some of the dimensions only
         given (n: i64, m: i64, xs: [n]i32, ys: [m]i32)
         let pss: [n][m]i32 = map(n, (xs), \(x: i32) -> ([m]i32) {
-          let ps: [m]i32 = map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
-          return ps
+          return map(m, (ys), \(y: i32) -> (i32) {mul_i32(x, y)})
         })
         let zs: [n * m]i32 = reshape([n * m], pss)
         return zs
@@ -179,22 +175,15 @@ def pull_rearrange_above_gather(statement: Stm, context: StatementContext) -> Ou
         given (n: i64, m: i64, k: i64, table: [k][m]i32, at: [n]i64)
         let rows: [n][m]i32 = map(n, (at), \(i: i64) -> ([m]i32) {
           let place: i64 = mod_i64(i, k)
-          let row: [m]i32 = table[place]
-          return row
+          return table[place]
         })
         let columns: [m][n]i32 = rearrange((1, 0), rows)
         return columns
     after:
-        let places: [n]i64 = map(n, (at), \(i: i64) -> (i64) {
-          return mod_i64(i, k)
-        })
+        let places: [n]i64 = map(n, (at), \(i: i64) -> (i64) {mod_i64(i, k)})
         let turned: [m][k]i32 = rearrange((1, 0), table)
         let columns: [m][n]i32 = map(m, (turned), \(column: [k]i32) -> ([n]i32) {
-          let picked: [n]i32 = map(n, (places), \(j: i64) -> (i32) {
-            let x: i32 = column[j]
-            return x
-          })
-          return picked
+          return map(n, (places), \(j: i64) -> (i32) {column[j]})
         })
     declines: the map is no gather of rows
         like before, with

@@ -51,11 +51,10 @@ def coalesce_by_transposition(statement: Stm, context: StatementContext) -> Outc
     before:
         given (n: i64, m: i64, a: [n][m]f32)
         let y: [n]f32 = segmap grid (i < n) -> (f32) {
-          let s: f32 = loop (t: f32 = 0f32) for j: i64 < m do {
+          return returns loop (t: f32 = 0f32) for j: i64 < m do {
             let x: f32 = a[i, j]
             return add_f32(t, x)
           }
-          return returns s
         }
     after:
         like before, with
@@ -118,23 +117,18 @@ def exchange_kernel_dimensions(statement: Stm, context: StatementContext) -> Out
         let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {
           let u: f32 = a[j, i]
           let v: f32 = b[j, i]
-          let x: f32 = add_f32(u, v)
-          return returns x
+          return returns add_f32(u, v)
         }
     after:
         let z: [m][n]f32 = segmap grid (j < m, i < n) -> (f32) {
           let u: f32 = a[j, i]
           let v: f32 = b[j, i]
-          let x: f32 = add_f32(u, v)
-          return returns x
+          return returns add_f32(u, v)
         }
         let y: [n][m]f32 = rearrange((1, 0), z)
     declines: is innermost already
         given (n: i64, m: i64, a: [n][m]f32)
-        let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {
-          let u: f32 = a[i, j]
-          return returns u
-        }
+        let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {returns a[i, j]}
     """
     facts = _facts(statement, context)
     if facts is None or not isinstance(statement.exp, SegMap):
@@ -180,21 +174,13 @@ def make_result_in_layout(statement: Stm, context: StatementContext) -> Outcome:
 
     before:
         given (n: i64, m: i64)
-        let y: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
-          let row: [m]i64 = replicate([m], i)
-          return returns row
-        }
+        let y: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {returns replicate([m], i)}
     after:
-        let z: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {
-          let row: [m]i64 = replicate([m], i)
-          return returns row
-        }
+        let z: [n][m]i64 = segmap grid (i < n) -> ([m]i64) {returns replicate([m], i)}
         let y: [n][m]i64 = manifest((1, 0), z)
     declines: the writes are coalesced already
         given (n: i64, m: i64)
-        let y: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {
-          return returns j
-        }
+        let y: [n][m]i64 = segmap grid (i < n, j < m) -> (i64) {returns j}
     """
     facts = _facts(statement, context)
     if facts is None or not facts.writes:

@@ -74,45 +74,28 @@ def unswitch_loop(statement: Stm, context: StatementContext) -> Outcome:
         let y: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
           let asked: bool = at_least(n, "f.map.intra" "threshold"
             ("cpu" = 4611686018427387904, "gpu" = 256) bounds 0 4611686018427387904)
-          let b: [n][m]i64 = if asked then {
-            let c: [n][m]i64 = segmap group (i < n) -> ([m]i64) {
-              let row: [m]i64 = a[i]
-              return returns row
-            }
+          return if asked then {
+            let c: [n][m]i64 = segmap group (i < n) -> ([m]i64) {returns a[i]}
             return c
           } else {
-            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {
-              let e: i64 = a[l, j]
-              return returns e
-            }
+            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {returns a[l, j]}
             let f: [n][m]i64 = rearrange((1, 0), d)
             return f
           }
-          return b
         }
     after:
         let asked: bool = at_least(n, "f.map.intra" "threshold"
           ("cpu" = 4611686018427387904, "gpu" = 256) bounds 0 4611686018427387904)
         let usual: bool = not_bool(asked)
         let y: [n][m]i64 = if usual then {
-          let y1: [n][m]i64 = loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
-            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {
-              let e: i64 = a[l, j]
-              return returns e
-            }
-            let f: [n][m]i64 = rearrange((1, 0), d)
-            return f
+          return loop (a: [n][m]i64 = x) for k: i64 < 3i64 do {
+            let d: [m][n]i64 = segmap grid (j < m, l < n) -> (i64) {returns a[l, j]}
+            return rearrange((1, 0), d)
           }
-          return y1
         } else {
-          let y2: [n][m]i64 = loop (b: [n][m]i64 = x) for q: i64 < 3i64 do {
-            let c: [n][m]i64 = segmap group (i < n) -> ([m]i64) {
-              let row: [m]i64 = b[i]
-              return returns row
-            }
-            return c
+          return loop (b: [n][m]i64 = x) for q: i64 < 3i64 do {
+            return segmap group (i < n) -> ([m]i64) {returns b[i]}
           }
-          return y2
         }
     declines: no default parameters decide
         like before, with

@@ -33,16 +33,12 @@ def drop_untouched_accumulators(statement: Stm, context: StatementContext) -> Ou
           })
     after:
         let bs: [n]i32 = with_acc((acc([n], (ys))),
-          \(b: acc b [n] (i32)) -> (acc b [n] (i32)) {
-            return update_acc(b, (0i64), (1i32))
-          })
+          \(b: acc b [n] (i32)) -> (acc b [n] (i32)) {update_acc(b, (0i64), (1i32))})
         let as: [n]i32 = xs
     declines: all accumulators are updated
         given (n: i64, xs: [n]i32)
         let as: [n]i32 = with_acc((acc([n], (xs))),
-          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            return update_acc(a, (0i64), (1i32))
-          })
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {update_acc(a, (0i64), (1i32))})
     """
     exp, pattern = statement.exp, statement.pattern
     assert isinstance(exp, WithAcc)
@@ -130,9 +126,7 @@ def move_out_of_with_acc(statement: Stm, context: StatementContext) -> Outcome:
     after:
         let y: i32 = add_i32(x, 1i32)
         let as: [n]i32 = with_acc((acc([n], (xs))),
-          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {
-            return update_acc(a, (0i64), (y))
-          })
+          \(a: acc a [n] (i32)) -> (acc a [n] (i32)) {update_acc(a, (0i64), (y))})
     declines: what comes first needs an accumulator
         like after, with
         let y: i32 = add_i32(x, 1i32) => given (n: i64, xs: [n]i32)

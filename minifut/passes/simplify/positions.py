@@ -33,10 +33,7 @@ def take_elements(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, xs: [n]i32, k: i64)
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
-        let ys: [n]i32 = map(n, (is), \(i: i64) -> (i32) {
-          let x: i32 = xs[i]
-          return x
-        })
+        let ys: [n]i32 = map(n, (is), \(i: i64) -> (i32) {xs[i]})
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let ys: [n]i32 = map(n, (is, xs), \(i: i64, a: i32) -> (i32) {

@@ -95,8 +95,7 @@ def simplify_mapped(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, m: i64, k: i64, xsss: [n][m][k]i32)
         let flat: [n][m * k]i32 = map(n, (xsss), \(xss: [m][k]i32) -> ([m * k]i32) {
-          let xs: [m * k]i32 = reshape([m * k], xss)
-          return xs
+          return reshape([m * k], xss)
         })
     after:
         let flat: [n][m * k]i32 = reshape([n][m * k], xsss)

@@ -51,19 +51,13 @@ def speculate_branch(statement: Stm, context: FactContext) -> Outcome:
         return x => return quot_i32(x, x)
     before:
         given (c: bool, a: i32, b: i32)
-        let y: bool = if c then {
-          let z: bool = lt_i32(a, b)
-          return z
-        } else {false}
+        let y: bool = if c then {lt_i32(a, b)} else {false}
     after:
         let z: bool = lt_i32(a, b)
         let y: bool = if c then {z} else {false}
     declines: no side reads elements, and it is no `&&` or `||` of few comparisons
         given (c: bool, a: i32, b: i32)
-        let y: i32 = if c then {
-          let z: i32 = add_i32(a, b)
-          return z
-        } else {b}
+        let y: i32 = if c then {add_i32(a, b)} else {b}
     """
     exp = statement.exp_of(If)
     sides = (exp.then, exp.otherwise)

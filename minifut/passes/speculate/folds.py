@@ -36,18 +36,14 @@ def fold_before_branch(statement: Stm, context: FactContext) -> Outcome:
           let xs: [4]i32 = xss[i]
           let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
             \(x: i32) -> (i32) {mul_i32(x, x)})
-          let t: i32 = quot_i32(s, 2i32)
-          return t
+          return quot_i32(s, 2i32)
         }
     after:
         let i: i64 = and_i64(k, 7i64)
         let xs: [4]i32 = xss[i]
         let s: i32 = redomap(4, (xs), reduce commutative(add_i32, (0i32)),
           \(x: i32) -> (i32) {mul_i32(x, x)})
-        let y: i32 = if c then {0i32} else {
-          let t: i32 = quot_i32(s, 2i32)
-          return t
-        }
+        let y: i32 = if c then {0i32} else {quot_i32(s, 2i32)}
     declines: an element may not exist, or is at a place that depends on data
         like before, with
         and_i64 => add_i64

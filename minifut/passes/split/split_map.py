@@ -31,12 +31,11 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
         let b: [n]i64 = map(n, (is), \(i: i64) -> (i64) {
           let first: bool = eq_i64(i, 0i64)
-          let x: i64 = if first then {0i64} else {
+          return if first then {0i64} else {
             let j: i64 = sub_i64(i, 1i64)
             let y: i64 = a[j]
             return y
           }
-          return x
         })
     after:
         let is: [n]i64 = iota i64 (n, 0i64, 1i64)
@@ -44,24 +43,21 @@ def split_map(statement: Stm, context: FactContext) -> Outcome:
         let b: [n]i64 = map(n, (js), \(j: i64) -> (i64) {
           let i: i64 = j
           let inside: bool = ge_i64(i, 1i64)
-          let x: i64 = if inside then {
+          return if inside then {
             let start: bool = eq_i64(i, 0i64)
             let v: i64 = if start then {0i64} else {
               let w: i64 = sub_i64(i, 1i64)
-              let z: i64 = a[w]
-              return z
+              return a[w]
             }
             return v
           } else {
             let first: bool = eq_i64(i, 0i64)
             let y: i64 = if first then {0i64} else {
               let l: i64 = sub_i64(i, 1i64)
-              let u: i64 = a[l]
-              return u
+              return a[l]
             }
             return y
           }
-          return x
         })
     declines: no condition singles out the ends
         like before, with

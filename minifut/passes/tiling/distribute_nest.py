@@ -48,15 +48,11 @@ def hoist_from_nest(statement: Stm, context: StatementContext) -> Outcome:
         given (m: i64, b: i64)
         let ys: [4]i64 = segmap thread (x < 4) -> (i64) {
           let deep: i64 = size(min(8, m - b * 8))
-          let y: i64 = add_i64(deep, x)
-          return returns y
+          return returns add_i64(deep, x)
         }
     after:
         let deep: i64 = size(min(8, m - b * 8))
-        let ys: [4]i64 = segmap thread (x < 4) -> (i64) {
-          let y: i64 = add_i64(deep, x)
-          return returns y
-        }
+        let ys: [4]i64 = segmap thread (x < 4) -> (i64) {returns add_i64(deep, x)}
     declines: a read stays, since a check may stand before it
         like before, with
         b: i64) => xs: [m]i64)
@@ -106,8 +102,7 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
             return add_f32(u, 1f32)
           }
           let b: f32 = convert_i64_f32(a)
-          let t: f32 = mul_f32(s, b)
-          return returns t
+          return returns mul_f32(s, b)
         }
     after:
         let ss: [4]f32 = segmap register (j < 4) -> (f32) {
@@ -121,8 +116,7 @@ def distribute_nest(statement: Stm, context: StatementContext) -> Outcome:
           let s_1: f32 = ss[j_1]
           let a_1: i64 = size(j_1 + 1)
           let b: f32 = convert_i64_f32(a_1)
-          let t: f32 = mul_f32(s_1, b)
-          return returns t
+          return returns mul_f32(s_1, b)
         }
     declines: there is no loop over blocks in the nest
         like before, with
@@ -201,16 +195,14 @@ def interchange_nest_with_loop(statement: Stm, context: StatementContext) -> Out
           return returns 0f32
         }
         #[blocks] let ys: [4]f32 = loop (us: [4]f32 = zeros) for b: i64 < n do {
-          let vs: [4]f32 = segmap thread (x < 4) -> (f32) {
+          return segmap thread (x < 4) -> (f32) {
             let u: f32 = us[x]
             let a: i64 = size(x * 2)
             let c: f32 = convert_i64_f32(a)
             let e: f32 = xs[b]
             let f: f32 = mul_f32(e, c)
-            let v: f32 = add_f32(u, f)
-            return returns v
+            return returns add_f32(u, f)
           }
-          return vs
         }
     declines: the loop does not run equally often at all points
         like before, with

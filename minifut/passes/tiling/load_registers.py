@@ -35,17 +35,15 @@ def load_registers(statement: Stm, context: StatementContext) -> Outcome:
     before:
         given (n: i64, g: i64, d: i64, xs: [n]f32, ys: [n]f32, us: [4]f32)
         #[reduction] let ss: [4]f32 = loop (vs: [4]f32 = us) for l: i64 < d do {
-          let ws: [4]f32 = segmap register (j < 4) -> (f32) {
+          return segmap register (j < 4) -> (f32) {
             let i: i64 = size(min(j, n - 1))
             let x: f32 = xs[i]
             let k: i64 = size(min(l, n - 1))
             let y: f32 = ys[k]
             let z: f32 = mul_f32(x, y)
             let v: f32 = vs[j]
-            let w: f32 = add_f32(v, z)
-            return returns w
+            return returns add_f32(v, z)
           }
-          return ws
         }
     after:
         like before, with

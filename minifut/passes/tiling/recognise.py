@@ -38,9 +38,7 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
           segmap grid (i < n, j < p) -> (f32) {
             let row: [m]f32 = a[i]
             let column: [m]f32 = b[0i64 :+ m by 1i64, j]
-            let s: f32 = redomap(m, (row, column), reduce(add_f32, (0f32)),
-              mul_f32)
-            return returns s
+            return returns redomap(m, (row, column), reduce(add_f32, (0f32)), mul_f32)
           }
     after:
         like before, with
@@ -51,23 +49,16 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, m: i64, a: [n][m]f32)
         #[nest(main.map_redomap)] let c: [n]f32 = segmap grid (i < n) -> (f32) {
           let row: [m]f32 = a[i]
-          let s: f32 = redomap(m, (row), reduce(add_f32, (0f32)),
-            \\(x: f32) -> (f32) {
-              return x
-            })
-          return returns s
+          return returns redomap(m, (row), reduce(add_f32, (0f32)),
+            \\(x: f32) -> (f32) {x})
         }
     declines: each point gathers elements of its own
         given (n: i64, m: i64, p: i64, v: i64, ks: [n][m]i64, t: [v][p]f32)
         #[nest(main.map_map_redomap)] let c: [n][p]f32 =
           segmap grid (i < n, j < p) -> (f32) {
             let row: [m]i64 = ks[i]
-            let s: f32 = redomap(m, (row), reduce(add_f32, (0f32)),
-              \\(k: i64) -> (f32) {
-                let x: f32 = t[k, j]
-                return x
-              })
-            return returns s
+            return returns redomap(m, (row), reduce(add_f32, (0f32)),
+              \\(k: i64) -> (f32) {t[k, j]})
           }
     declines: an array that is not contiguous is flattened
         given (n: i64, k: i64, a: [n][n]f32, b: [n][k * k]f32)
@@ -76,8 +67,7 @@ def recognise_tiling(statement: Stm, context: StatementContext) -> Outcome:
             let row: [k * k]f32 = b[i]
             let window: [k][k]f32 = a[0i64 :+ k by 1i64, j :+ k by 1i64]
             let flat: [k * k]f32 = reshape([k * k], window)
-            let s: f32 = redomap(k * k, (row, flat), reduce(add_f32, (0f32)), mul_f32)
-            return returns s
+            return returns redomap(k * k, (row, flat), reduce(add_f32, (0f32)), mul_f32)
           }
     """
     kernel, mark = statement.exp_of(SegMap), mark_of(statement, NEST)

@@ -41,8 +41,7 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
           let row: [m]f32 = a[i]
           let s: f32 = redomap(m, (row, x), reduce(add_f32, (0f32)),
             mul_f32)
-          let r: f32 = sqrt_f32(s)
-          return returns r
+          return returns sqrt_f32(s)
         }
     after:
         let t: i64 = get_parameter("main.map_redomap.split_depth" "tile_size"
@@ -54,19 +53,14 @@ def split_reduction(statement: Stm, context: StatementContext) -> Outcome:
             let row: [m]f32 = a[i]
             let row_1: [length]f32 = row[first :+ length by 1i64]
             let x_1: [length]f32 = x[first :+ length by 1i64]
-            let s: f32 = redomap(length, (row_1, x_1), reduce(add_f32, (0f32)),
+            return returns redomap(length, (row_1, x_1), reduce(add_f32, (0f32)),
               mul_f32)
-            return returns s
           }
         let ss: [n]f32 = segred grid (i_1 < n, h_2 < ceil_div(m, t))
-          operator(add_f32, (0f32), []) -> (f32) {
-            let part: f32 = parts[h_2, i_1]
-            return returns part
-          }
+          operator(add_f32, (0f32), []) -> (f32) {returns parts[h_2, i_1]}
         let c: [n]f32 = segmap grid (i_2 < n) -> (f32) {
           let s_1: f32 = ss[i_2]
-          let r: f32 = sqrt_f32(s_1)
-          return returns r
+          return returns sqrt_f32(s_1)
         }
     declines: there are several reductions, or a check beside it
         like before, with

@@ -51,8 +51,7 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
         given (n: i64, xs: [n]f32)
         #[tile(main.map, 0)] let ys: [n]f32 = segmap grid (i < n) -> (f32) {
           let x: f32 = xs[i]
-          let y: f32 = add_f32(x, x)
-          return returns y
+          return returns add_f32(x, x)
         }
     after:
         let t: i64 = get_parameter("main.map.block_columns" "tile_side"
@@ -62,8 +61,7 @@ def strip_mine_grid(statement: Stm, context: StatementContext) -> Outcome:
             let tile_1: [t]f32 = segmap thread (x_1 < t) -> (f32) {
               let i: i64 = size(min(g * t + x_1, n - 1))
               let x: f32 = xs[i]
-              let y: f32 = add_f32(x, x)
-              return returns y
+              return returns add_f32(x, x)
             }
             return tile tile_1 of (n by t)
           }
@@ -221,8 +219,7 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
           segmap group (g < ceil_div(n, t)) -> (f32) {
             let tile_1: [t]f32 = segmap thread (x < t) -> (f32) {
               let i: i64 = size(min(g * t + x, n - 1))
-              let y: f32 = xs[i]
-              return returns y
+              return returns xs[i]
             }
             return tile tile_1 of (n by t)
           }
@@ -232,13 +229,11 @@ def strip_mine_threads(statement: Stm, context: StatementContext) -> Outcome:
         #[tile(main.map, 0)] let ys: [n]f32 =
           segmap group (g < ceil_div(n, t * r)) -> (f32) {
             let tile_1: [t][r]f32 = segmap thread (x_1 < t) -> ([r]f32) {
-              let elements: [r]f32 = segmap register (j < r) -> (f32) {
+              return returns segmap register (j < r) -> (f32) {
                 let x: i64 = size(x_1 * r + j)
                 let i: i64 = size(min(g * t * r + x, n - 1))
-                let y: f32 = xs[i]
-                return returns y
+                return returns xs[i]
               }
-              return returns elements
             }
             return regtile tile_1 of (n by t by r)
           }

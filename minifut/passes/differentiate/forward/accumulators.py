@@ -27,11 +27,8 @@ def jvp_with_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         let z: [4]f64 = replicate([4], 0.0f64)
         let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
             \(c_1: acc c_1 [4] (f64)) -> (acc c_1 [4] (f64)) {
-          let m: acc c_1 [4] (f64) = map(n, (c_1, is, xs), \(e: acc c_1 [4] (f64),
-              i: i64, x: f64) -> (acc c_1 [4] (f64)) {
-            return update_acc(e, (i), (x))
-          })
-          return m
+          return map(n, (c_1, is, xs), \(e: acc c_1 [4] (f64),
+              i: i64, x: f64) -> (acc c_1 [4] (f64)) {update_acc(e, (i), (x))})
         })
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
@@ -110,9 +107,7 @@ def jvp_update_acc(statement: Stm, sweep: Tangents) -> Rewrite:
         given (k: i64, x: f64)
         let z: [4]f64 = replicate([4], 0.0f64)
         let r: [4]f64 = with_acc((acc([4], (z))),
-            \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
-          return update_acc(c, (k), (x))
-        })
+            \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {update_acc(c, (k), (x))})
     after:
         let z: [4]f64 = replicate([4], 0.0f64)
         let zeros: [4]f64 = replicate([4], 0.0f64)

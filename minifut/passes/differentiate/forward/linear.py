@@ -54,8 +54,7 @@ def jvp_iota(statement: Stm, sweep: Tangents) -> Rewrite:
     before:
         given (x: i64, dx: i64)
         let (y: [3]i64, dy: [3]i64) = jvp(\(a: i64) -> ([3]i64) {
-          let b: [3]i64 = iota i64 (3, a, 1i64)
-          return b
+          return iota i64 (3, a, 1i64)
         }, (x), (dx), [])
         return y, dy
     after:

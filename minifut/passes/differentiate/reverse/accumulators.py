@@ -64,21 +64,17 @@ def vjp_with_acc(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let z: [4]f64 = replicate([4], 0.0f64)
         let r: [4]f64 = with_acc((acc([4], (z), (0.0f64), add_f64)),
           \(c: acc c [4] (f64)) -> (acc c [4] (f64)) {
-          let m: acc c [4] (f64) = map(n, (c, is, xs), \(e: acc c [4] (f64), i: i64,
-              x: f64) -> (acc c [4] (f64)) {
-            return update_acc(e, (i), (x))
-          })
-          return m
+          return map(n, (c, is, xs), \(e: acc c [4] (f64), i: i64,
+              x: f64) -> (acc c [4] (f64)) {update_acc(e, (i), (x))})
         })
         let x_1: [n]f64 = map(n, (is), \(i_1: i64) -> (f64) {
           let le: bool = le_i64(0i64, i_1)
           let lt: bool = lt_i64(i_1, 4i64)
           let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
+          return if and then {
             let w_1: f64 = r_seed[i_1]
             return w_1
           } else {0.0f64}
-          return part
         })
         return r, x_1
     """

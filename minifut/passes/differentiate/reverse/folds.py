@@ -125,18 +125,14 @@ def vjp_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let replicated: [m]f64 = replicate([m], -f64.inf)
         let reduced: [m]f64 = redomap(n, (xs),
           reduce(\(xs_1: [m]f64, xs_2: [m]f64) -> ([m]f64) {
-            let mapped: [m]f64 = map(m, (xs_1, xs_2), max_f64)
-            return mapped
+            return map(m, (xs_1, xs_2), max_f64)
           }, (replicated)),
           \(x: [m]f64) -> ([m]f64) {x})
     after:
         let replicated: [m]f64 = replicate([m], -f64.inf)
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
         let x: [m]f64 = map(m, (xs_1, replicated), \(x_1: [n]f64, x_2: f64) -> (f64) {
-          let x_3: f64 = redomap(n, (x_1),
-            reduce(max_f64, (x_2)),
-            \(x_4: f64) -> (f64) {x_4})
-          return x_3
+          return redomap(n, (x_1), reduce(max_f64, (x_2)), \(x_4: f64) -> (f64) {x_4})
         })
         let reduced: [m]f64 = x
     """
@@ -274,10 +270,7 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let replicated_1: [4][m]f64 = replicate([4], replicated)
         let histogram: [4][m]f64 = hist(n, (is, xs),
           bins([4], (replicated_1), (replicated), \(xs_1: [m]f64,
-              xs_2: [m]f64) -> ([m]f64) {
-            let mapped: [m]f64 = map(m, (xs_1, xs_2), max_f64)
-            return mapped
-          }),
+              xs_2: [m]f64) -> ([m]f64) {map(m, (xs_1, xs_2), max_f64)}),
           \(x: i64, x_1: [m]f64) -> (i64, [m]f64) {x, x_1})
     after:
         let replicated: [m]f64 = replicate([m], -9.0f64)
@@ -286,10 +279,8 @@ def vjp_hist_interchange(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let xs_1: [m][n]f64 = rearrange((1, 0), xs)
         let x: [m][4]f64 = map(m, (replicated_2, xs_1, replicated), \(x_1: [4]f64,
             x_2: [n]f64, x_3: f64) -> ([4]f64) {
-          let x_4: [4]f64 = hist(n, (is, x_2),
-            bins([4], (x_1), (x_3), max_f64),
+          return hist(n, (is, x_2), bins([4], (x_1), (x_3), max_f64),
             \(x_5: i64, x_6: f64) -> (i64, f64) {x_5, x_6})
-          return x_4
         })
         let x_7: [4][m]f64 = rearrange((1, 0), x)
         let histogram: [4][m]f64 = x_7

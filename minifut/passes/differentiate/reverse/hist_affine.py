@@ -45,20 +45,16 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         => }
     after:
         like before, then
-        let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {
-          return add_f64(x_3, 1.0f64)
-        })
+        let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {add_f64(x_3, 1.0f64)})
         let x_4: [4]f64 = replicate([4], 1.0f64)
         let x_5: [4]i64 = replicate([4], 0i64)
         let x_6: [n]f64 = map(n, (x_2), \(x_7: f64) -> (f64) {
           let eq: bool = eq_f64(x_7, 0.0f64)
-          let chosen: f64 = if eq then {1.0f64} else {x_7}
-          return chosen
+          return if eq then {1.0f64} else {x_7}
         })
         let x_8: [n]i64 = map(n, (x_2), \(x_9: f64) -> (i64) {
           let eq_1: bool = eq_f64(x_9, 0.0f64)
-          let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
-          return chosen_1
+          return if eq_1 then {1i64} else {0i64}
         })
         let (x_10: [4]f64, x_11: [4]i64) = hist(n, (is, x_6, x_8),
           bins([4], (x_4, x_5), (1.0f64, 0i64), \(x_12: f64, x_13: i64, x_14: f64,
@@ -72,7 +68,7 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let le: bool = le_i64(0i64, x_20)
           let lt: bool = lt_i64(x_20, 4i64)
           let and: bool = and_bool(le, lt)
-          let own: f64 = if and then {
+          return if and then {
             let x_22: f64 = x_10[x_20]
             let x_23: i64 = x_11[x_20]
             let w_99: f64 = histogram_seed[x_20]
@@ -85,7 +81,6 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let chosen_3: f64 = if eq_4 then {div} else {chosen_2}
             return mul_f64(chosen_3, w_99)
           } else {0.0f64}
-          return own
         })
         return histogram, x_19
     """

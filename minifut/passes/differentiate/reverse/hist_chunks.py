@@ -68,23 +68,21 @@ def vjp_hist_chunks(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         let x: [chunks][4]f64 = map(chunks, (is_2, xs_2), \(x_1: [length]i64,
             x_2: [length]f64) -> ([4]f64) {
           let replicated_3: [4]f64 = replicate([4], 0.0f64)
-          let x_3: [4]f64 = loop (hist_1: [4]f64 = replicated_3) for i: i64 < length do
+          return loop (hist_1: [4]f64 = replicated_3) for i: i64 < length do
               {
             let x_4: i64 = x_1[i]
             let x_5: f64 = x_2[i]
             let le: bool = le_i64(0i64, x_4)
             let lt: bool = lt_i64(x_4, 4i64)
             let and: bool = and_bool(le, lt)
-            let hist_2: [4]f64 = if and then {
+            return if and then {
               let hist_3: f64 = hist_1[x_4]
               let xs_3: f64 = hist_3
               let xs_4: f64 = x_5
               let c: f64 = hypot_f64(xs_3, xs_4)
               return hist_1 with [x_4] = c
             } else {hist_1}
-            return hist_2
           }
-          return x_3
         })
         let x_6: [4][chunks]f64 = rearrange((1, 0), x)
         let x_7: [4]f64 = map(4, (replicated, x_6), \(x_8: f64,

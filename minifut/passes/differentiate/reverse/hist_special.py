@@ -37,11 +37,10 @@ def vjp_hist_add(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)
           let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
+          return if and then {
             let w_1: f64 = histogram_seed[x_2]
             return w_1
           } else {0.0f64}
-          return part
         })
         return histogram, gathered
     """
@@ -93,28 +92,25 @@ def vjp_hist_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           let le_1: bool = le_i64(0i64, x_11)
           let lt: bool = lt_i64(x_11, 4i64)
           let and_1: bool = and_bool(le_1, lt)
-          let part: i64 = if and_1 then {
+          return if and_1 then {
             let x_12: i64 = x_1[x_11]
             return x_12
           } else {0i64}
-          return part
         })
         let gathered_1: [n]f64 = map(n, (is), \(x_13: i64) -> (f64) {
           let le_2: bool = le_i64(0i64, x_13)
           let lt_1: bool = lt_i64(x_13, 4i64)
           let and_2: bool = and_bool(le_2, lt_1)
-          let part_1: f64 = if and_2 then {
+          return if and_2 then {
             let w_1: f64 = histogram_seed[x_13]
             return w_1
           } else {0.0f64}
-          return part_1
         })
         let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
         let own: [n]f64 = map(n, (iota_2, gathered, gathered_1), \(x_14: i64,
             x_15: i64, x_16: f64) -> (f64) {
           let eq_1: bool = eq_i64(x_14, x_15)
-          let chosen: f64 = if eq_1 then {x_16} else {0.0f64}
-          return chosen
+          return if eq_1 then {x_16} else {0.0f64}
         })
         return x, own
     """
@@ -190,13 +186,11 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let x_1: [4]i64 = replicate([4], 0i64)
         let x_2: [n]f64 = map(n, (xs), \(x_3: f64) -> (f64) {
           let eq: bool = eq_f64(x_3, 0.0f64)
-          let chosen: f64 = if eq then {1.0f64} else {x_3}
-          return chosen
+          return if eq then {1.0f64} else {x_3}
         })
         let x_4: [n]i64 = map(n, (xs), \(x_5: f64) -> (i64) {
           let eq_1: bool = eq_f64(x_5, 0.0f64)
-          let chosen_1: i64 = if eq_1 then {1i64} else {0i64}
-          return chosen_1
+          return if eq_1 then {1i64} else {0i64}
         })
         let (x_6: [4]f64, x_7: [4]i64) = hist(n, (is, x_2, x_4),
           bins([4], (x, x_1), (1.0f64, 0i64), \(x_8: f64, x_9: i64, x_10: f64, x_11:
@@ -208,14 +202,13 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
           \(x_12: i64, x_13: f64, x_14: i64) -> (i64, f64, i64) {x_12, x_13, x_14})
         let x_15: [4]f64 = map(4, (x_6, x_7), \(x_16: f64, x_17: i64) -> (f64) {
           let eq_2: bool = eq_i64(x_17, 0i64)
-          let chosen_2: f64 = if eq_2 then {x_16} else {0.0f64}
-          return chosen_2
+          return if eq_2 then {x_16} else {0.0f64}
         })
         let x_18: [n]f64 = map(n, (is, xs), \(x_19: i64, x_20: f64) -> (f64) {
           let le: bool = le_i64(0i64, x_19)
           let lt: bool = lt_i64(x_19, 4i64)
           let and: bool = and_bool(le, lt)
-          let own: f64 = if and then {
+          return if and then {
             let x_21: f64 = x_6[x_19]
             let x_22: i64 = x_7[x_19]
             let w_99: f64 = histogram_seed[x_19]
@@ -228,7 +221,6 @@ def vjp_hist_mul(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
             let chosen_4: f64 = if eq_5 then {div} else {chosen_3}
             return mul_f64(chosen_4, w_99)
           } else {0.0f64}
-          return own
         })
         return x_15, x_18
     """

@@ -29,8 +29,7 @@ def vjp_linear(statement: Stm, sweep: ReverseSweep) -> Reversed:
         let zeros: [n]f64 = replicate([n], 0.0f64)
         let total: [n]f64 = redomap(2, (replicated_seed),
           reduce commutative(\(x: [n]f64, x_1: [n]f64) -> ([n]f64) {
-            let sum: [n]f64 = map(n, (x, x_1), add_f64)
-            return sum
+            return map(n, (x, x_1), add_f64)
           }, (zeros)),
           \(x_4: [n]f64) -> ([n]f64) {x_4})
         return replicated, total
@@ -52,8 +51,7 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
     before:
         given (x: i64, dy: [3]i64)
         let (y: [3]i64, dx: i64) = vjp(\(a: i64) -> ([3]i64) {
-          let b: [3]i64 = iota i64 (3, a, 1i64)
-          return b
+          return iota i64 (3, a, 1i64)
         }, (x), (dy), [])
         return y, dx
     after:

@@ -155,11 +155,10 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
           let mul: i64 = mul_i64(strip, quot)
           let sub_1: i64 = sub_i64(rounds, mul)
           let min_1: i64 = min_i64(quot, sub_1)
-          let x_3: f64 = loop (x_4: f64 = x_2) for place: i64 < min_1 do {
+          return loop (x_4: f64 = x_2) for place: i64 < min_1 do {
             let add_1: i64 = add_i64(mul, place)
             return mul_f64(x_4, x_4)
           }
-          return x_3
         }
     """
     exp = statement.exp_of(core.Loop)

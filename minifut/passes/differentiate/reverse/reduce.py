@@ -99,15 +99,13 @@ def vjp_reduce(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           let eq: bool = eq_i64(x_6, 0i64)
           let before: f64 = if eq then {0.0f64} else {
             let sub: i64 = sub_i64(x_6, 1i64)
-            let x_7: f64 = x_1[sub]
-            return x_7
+            return x_1[sub]
           }
           let sub_1: i64 = sub_i64(extent, x_6)
           let eq_1: bool = eq_i64(sub_1, 0i64)
           let before_1: f64 = if eq_1 then {0.0f64} else {
             let sub_2: i64 = sub_i64(sub_1, 1i64)
-            let x_8: f64 = x_3[sub_2]
-            return x_8
+            return x_3[sub_2]
           }
           let right: f64 = hypot_f64(x_9, before_1)
           let whole: f64 = hypot_f64(before, right)
@@ -252,8 +250,7 @@ def vjp_reduce_extreme(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
         let iota_2: [n]i64 = iota i64 (n, 0i64, 1i64)
         let x_8: [n]f64 = map(n, (iota_2), \(x_9: i64) -> (f64) {
           let eq_1: bool = eq_i64(x_9, place)
-          let chosen: f64 = if eq_1 then {reduced_seed} else {0.0f64}
-          return chosen
+          return if eq_1 then {reduced_seed} else {0.0f64}
         })
         return reduced, x_8
     """

@@ -86,8 +86,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           let min_1: i64 = min_i64(add, extent)
           let xs_3: f64 = xs[min_1]
           let eq: bool = eq_i64(i, 0i64)
-          let chosen: f64 = if eq then {0.0f64} else {xs_3}
-          return chosen
+          return if eq then {0.0f64} else {xs_3}
         })
         let w_1: [n]f64 = scanned_seed[extent :+ n by -1i64]
         let (solved: [n]f64, x_1: [n]f64) = scanomap(n, (w_1, entry_1),
@@ -104,8 +103,7 @@ def vjp_scan(statement: Stm, sweep: ReverseSweep) -> ReverseOutcome:
           let eq_1: bool = eq_i64(x_9, 0i64)
           let before: f64 = if eq_1 then {1.0f64} else {
             let sub_1: i64 = sub_i64(x_9, 1i64)
-            let scanned_1: f64 = scanned[sub_1]
-            return scanned_1
+            return scanned[sub_1]
           }
           return mul_f64(before, x_10)
         })

@@ -124,11 +124,10 @@ def vjp_scatter(statement: Stm, sweep: ReverseSweep) -> Reversed:
           let le: bool = le_i64(0i64, x_2)
           let lt: bool = lt_i64(x_2, 4i64)
           let and: bool = and_bool(le, lt)
-          let part: f64 = if and then {
+          return if and then {
             let w_1: f64 = scattered_seed[x_2]
             return w_1
           } else {0.0f64}
-          return part
         })
         let kept: [4]f64 = scatter(n, (is), (scattered_seed rank 1 count 1),
             \(x_3: i64) -> (i64,
