@@ -18,9 +18,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from minifut import errors
-from minifut.collector import collecting_rarely
-from minifut.files import read_text
+from minifut import collector, errors, files
 from minifut.immutables import immutable
 from minifut.suggestions import unknown
 
@@ -71,7 +69,7 @@ class Options:
 def read_source(path: Path) -> errors.Source:
     """A program from its file."""
     try:
-        text = read_text(path)
+        text = files.read_text(path)
     except OSError as error:
         raise errors.UsageError(
             f"{path}: cannot be read: {errors.reason(error)}"
@@ -209,7 +207,7 @@ def deep_recursion() -> Iterator[None]:
             sys.setrecursionlimit(max(_Running.limit, DEEPEST))
         _Running.count += 1
     try:
-        with collecting_rarely():
+        with collector.collecting_rarely():
             yield
     finally:
         with _Running.lock:

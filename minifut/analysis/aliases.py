@@ -17,13 +17,10 @@ from collections.abc import Iterable
 from dataclasses import field
 from typing import TypeAlias
 
-from minifut.ir import core
-from minifut.ir.accumulators import WithAcc
+from minifut.ir import accumulators, core, kernels, traverse
 from minifut.ir.core import Atom, Body, Function, Param, Stm
-from minifut.ir.kernels import KernelBody, SegHist, SegMap, WriteReturns
 from minifut.ir.node import mutable
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import children
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
 
@@ -116,7 +113,7 @@ class _Forward:
                 for bound, destination in zip(pattern, destinations, strict=True):
                     self.updated(bound, destination.array, place)
                 self.inner(exp)
-            case WithAcc(inputs, function):
+            case accumulators.WithAcc(inputs, function):
                 self.statements(function.body.statements, place)
                 arrays = [array for item in inputs for array in item.arrays]
                 for bound, array in zip(pattern, arrays, strict=False):
@@ -125,14 +122,14 @@ class _Forward:
                 given = reversed(function.body.result)
                 for other, atom in zip(rest, given, strict=False):
                     self.alias(other, (atom,))
-            case Hist() | SegHist():
+            case Hist() | kernels.SegHist():
                 arrays = [a for op in exp.operators for a in op.destinations]
                 for bound, array in zip(pattern, arrays, strict=False):
                     self.updated(bound, array, place)
                 self.inner(exp)
-            case SegMap():
+            case kernels.SegMap():
                 for bound, result in zip(pattern, exp.body.result, strict=True):
-                    if isinstance(result, WriteReturns):
+                    if isinstance(result, kernels.WriteReturns):
                         self.updated(bound, result.array, place)
                     else:
                         self.fresh(bound, place)
@@ -224,7 +221,7 @@ class _Forward:
         rows: tuple[Name, ...] = ()
         if isinstance(exp, (Screma, Scatter, Hist)):
             rows = exp.arrays
-        for node in children(exp):
+        for node in traverse.children(exp):
             if isinstance(node, Param):
                 continue
             parameters = getattr(node, "parameters", ())
@@ -233,7 +230,7 @@ class _Forward:
                 self.fresh(parameter, None)
                 if whole:
                     self.alias(parameter, (rows[position],))
-            if isinstance(node, (Body, KernelBody)):
+            if isinstance(node, (Body, kernels.KernelBody)):
                 self.statements(node.statements, node)
             else:
                 self.inner(node)

@@ -23,12 +23,10 @@ from collections.abc import Mapping
 
 from minifut.analysis.aliases import NONE, Roots
 from minifut.analysis.work import size_of
-from minifut.ir import core
+from minifut.ir import core, kernels, traverse
 from minifut.ir.core import Atom, Constant, Stm
-from minifut.ir.kernels import CollectiveCopy, SegMap, WriteReturns
 from minifut.ir.node import replace
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import atom_size, free_names, own_names, walk
 from minifut.names import Name
 
 
@@ -44,7 +42,7 @@ def destinations(
     if not any(isinstance(s.exp, core.Update) for s in statements):
         return {}
     found: dict[Name, Stm] = {}
-    free = [free_names(statement) for statement in statements]
+    free = [traverse.free_names(statement) for statement in statements]
     uses = Counter(name for names in free for name in names)
     uses.update(atom for atom in results if isinstance(atom, Name))
     made = {p.name: at for at, s in enumerate(statements) for p in s.pattern}
@@ -93,19 +91,19 @@ def _reads_other_rows(
     taken = roots.get(update.array, NONE)
     shared = {
         name
-        for name in free_names(statement)
+        for name in traverse.free_names(statement)
         if not taken.isdisjoint(roots.get(name, NONE))
         and not _is_other_row(name, update, definitions)
     }
     if not shared:
         return True
-    for node in walk(statement):
+    for node in traverse.walk(statement):
         used: set[Name] = set()
-        own_names(node, used)
+        traverse.own_names(node, used)
         if used.isdisjoint(shared):
             continue
         if (
-            not isinstance(node, core.Index | CollectiveCopy)
+            not isinstance(node, core.Index | kernels.CollectiveCopy)
             or node.array != update.array
         ):
             return False
@@ -145,7 +143,7 @@ def _size(atom: Atom, definitions: Mapping[Name, Stm]) -> Size:
     """An index by its definition."""
     statement = definitions.get(atom) if isinstance(atom, Name) else None
     computed = size_of(statement.exp) if statement is not None else None
-    return atom_size(atom) if computed is None else computed
+    return traverse.atom_size(atom) if computed is None else computed
 
 
 def _is_beside(
@@ -193,10 +191,10 @@ def _versions(
                 return family
             case core.Update(earlier, _, _):
                 array = earlier
-            case SegMap(body=body):
+            case kernels.SegMap(body=body):
                 position = [p.name for p in statement.pattern].index(array)
                 result = body.result[position]
-                if not isinstance(result, WriteReturns):
+                if not isinstance(result, kernels.WriteReturns):
                     return set()
                 array = result.array
             case _:

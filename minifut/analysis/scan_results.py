@@ -10,12 +10,8 @@ a sum: of those only the constant terms are needed.
 
 from __future__ import annotations
 
-from minifut.ir.builder import i64
+from minifut.ir import builder, kernels, sizes, soacs, traverse
 from minifut.ir.core import Atom, Constant, DimSlice, Index, Stm
-from minifut.ir.kernels import SegScan
-from minifut.ir.sizes import Size
-from minifut.ir.soacs import operand_count
-from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
 
@@ -30,14 +26,14 @@ def scan_results(
     types: dict[Name, Type] = {}
     for statement in statements:
         exp = statement.exp
-        for name in found.keys() & free_names(statement):
+        for name in found.keys() & traverse.free_names(statement):
             if _is_reversal(exp, name, types[name]) and found[name] in (None, exp):
                 assert isinstance(exp, Index)
                 found[name] = exp
             else:
                 del found[name]
-        if isinstance(exp, SegScan):
-            scanned = statement.pattern[: operand_count(exp.operators)]
+        if isinstance(exp, kernels.SegScan):
+            scanned = statement.pattern[: soacs.operand_count(exp.operators)]
             types |= {p.name: p.type for p in scanned}
             found |= dict.fromkeys(p.name for p in scanned)
     return {name: slice_ for name, slice_ in found.items() if name not in results}
@@ -51,8 +47,8 @@ def _is_reversal(exp: object, array: Name, type_: Type) -> bool:
     return all(map(_is_whole, exp.slice, type_.shape))
 
 
-def _is_whole(entry: Atom | DimSlice, size: Size) -> bool:
+def _is_whole(entry: Atom | DimSlice, size: sizes.Size) -> bool:
     match entry:
         case DimSlice(start, length, Constant(step)) if length == size:
-            return step == -1 or (step == 1 and start == i64(0))
+            return step == -1 or (step == 1 and start == builder.i64(0))
     return False

@@ -3,11 +3,8 @@ ones take equally long."""
 
 from __future__ import annotations
 
-from minifut.ir import core, kernels
-from minifut.ir.accumulators import UpdateAcc
+from minifut.ir import accumulators, core, kernels, traverse, types
 from minifut.ir.search import contains, nodes_of
-from minifut.ir.traverse import bound_names, free_names, walk
-from minifut.ir.types import ArrayType
 
 SERIALISING = (
     core.Assert,
@@ -19,7 +16,7 @@ SERIALISING = (
     core.Manifest,
     core.Update,
     kernels.SegMap,
-    UpdateAcc,
+    accumulators.UpdateAcc,
 )
 
 
@@ -33,9 +30,9 @@ def is_simple(operation: kernels.SegMap | kernels.SegRed | kernels.SegScan) -> b
         or (
             isinstance(node, core.Stm)
             and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-            and any(isinstance(p.type, ArrayType) for p in node.pattern)
+            and any(isinstance(p.type, types.ArrayType) for p in node.pattern)
         )
-        for node in walk(operation.body)
+        for node in traverse.walk(operation.body)
     )
 
 
@@ -43,10 +40,11 @@ def cost_the_same(operation: kernels.SegMap) -> bool:
     """Whether all points run the same loops for as many rounds."""
     body = operation.body
     forms = [loop.form for loop in nodes_of(core.Loop, body)]
-    inside = {*operation.space.indices, *bound_names(body)} if forms else set()
+    inside = {*operation.space.indices, *traverse.bound_names(body)} if forms else set()
     return (
         all(
-            isinstance(form, core.ForLoop) and inside.isdisjoint(free_names(form.bound))
+            isinstance(form, core.ForLoop)
+            and inside.isdisjoint(traverse.free_names(form.bound))
             for form in forms
         )
         and not contains(body, core.Apply)

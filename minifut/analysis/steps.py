@@ -34,12 +34,10 @@ from minifut.analysis.work import (
     work_of_expression,
     work_of_statements,
 )
-from minifut.ir import core
-from minifut.ir.accumulators import WithAcc
+from minifut.ir import accumulators, core, search
 from minifut.ir.core import Body, Loop
 from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_opencl import calls_library
-from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
 from minifut.ir.traverse import atom_size, bound_names, free_names, walk
@@ -115,7 +113,7 @@ def _may_be_left(loop: Loop) -> bool:
 
 def _depth(soac: Screma) -> int:
     """How many SOACs are inside of each other, at most."""
-    inner = list(nodes_of(Screma, soac.function.body))
+    inner = list(search.nodes_of(Screma, soac.function.body))
     return 1 + max(map(_depth, inner), default=0)
 
 
@@ -213,7 +211,7 @@ class _Commands:
     ) -> Size:
         """The cost of one statement."""
         match exp:
-            case WithAcc() | core.Update():
+            case accumulators.WithAcc() | core.Update():
                 return self._command(reads=False)
             case core.Index():
                 return ZERO if shape_of(pattern[0].type) else self._read()

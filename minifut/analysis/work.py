@@ -22,12 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from operator import add, mul, sub
 from typing import Any
 
-from minifut.ir import core, kernels
-from minifut.ir.accumulators import UpdateAcc, WithAcc
-from minifut.ir.core import Body, Lambda, Stm
+from minifut.ir import accumulators, core, kernels, scalar_table, scalars
 from minifut.ir.kernels import SegHist, SegMap, SegRed, SegScan
-from minifut.ir.scalar_table import OperatorCost
-from minifut.ir.scalars import Operator, operator_cost
 from minifut.ir.sizes import (
     ONE,
     ZERO,
@@ -107,9 +103,9 @@ def work_of_expression(
             return steps * (_body(body, inner) + 1)
         case core.Loop() | core.Apply():
             raise Unbounded
-        case WithAcc(_, function):
+        case accumulators.WithAcc(_, function):
             return _lambda(function, bounds)
-        case UpdateAcc():
+        case accumulators.UpdateAcc():
             return Size.constant(UPDATE_COST)
         case core.Update(_, entries, _):
             (updated,) = pattern
@@ -128,9 +124,9 @@ def work_of_expression(
     return _sum([_elements(bound, bounds) for bound in pattern])
 
 
-def is_costly(operator: Operator) -> bool:
+def is_costly(operator: scalars.Operator) -> bool:
     """Whether it takes more than an addition."""
-    return operator_cost(operator) is not OperatorCost.ADDITION
+    return scalars.operator_cost(operator) is not scalar_table.OperatorCost.ADDITION
 
 
 def _segmented(exp: Any, bounds: LoopBounds) -> Size:
@@ -142,7 +138,7 @@ def _segmented(exp: Any, bounds: LoopBounds) -> Size:
     return product(tuple(sizes)) * point
 
 
-def _lambda(function: Lambda, bounds: LoopBounds) -> Size:
+def _lambda(function: core.Lambda, bounds: LoopBounds) -> Size:
     return _body(function.body, hidden(function.parameters, bounds))
 
 
@@ -151,12 +147,12 @@ def hidden(parameters: Iterable[core.Param], bounds: LoopBounds) -> LoopBounds:
     return {**bounds, **{bound.name: UNKNOWN for bound in parameters}}
 
 
-def _body(body: Body, bounds: LoopBounds) -> Size:
+def _body(body: core.Body, bounds: LoopBounds) -> Size:
     return work_of_statements(body.statements, bounds) + len(body.result)
 
 
 def work_of_statements(
-    statements: Iterable[Stm], bounds: LoopBounds, cost: Cost | None = None
+    statements: Iterable[core.Stm], bounds: LoopBounds, cost: Cost | None = None
 ) -> Size:
     """The sum over the statements of a body, of their work or of another cost. Raises
     `Unbounded`."""
@@ -266,7 +262,7 @@ def whole_parallelism(exp: object) -> Size:
     return exp.width * maximum(*inside) if inside else exp.width
 
 
-def _inside(function: Lambda, bound: Collection[Name]) -> list[Size]:
+def _inside(function: core.Lambda, bound: Collection[Name]) -> list[Size]:
     found: list[Size] = []
     for statement in function.body.statements:
         for node in _outermost(statement.exp):

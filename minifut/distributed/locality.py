@@ -15,15 +15,13 @@ from collections.abc import Callable
 from typing import Any
 
 from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
-from minifut.ir import core
-from minifut.ir.core import Body, Lambda, Stm
+from minifut.ir import core, sizes
 from minifut.ir.scope import array_type
-from minifut.ir.sizes import ONE, Size, product
 from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.passes.simplify.views import is_whole
 
 
-def check_local(statement: Stm, chunked: ChunkedSizes) -> None:
+def check_local(statement: core.Stm, chunked: ChunkedSizes) -> None:
     """Raises `Undistributable` if the statement does not work chunk by chunk."""
     try:
         if chunked.touches(statement):
@@ -34,7 +32,7 @@ def check_local(statement: Stm, chunked: ChunkedSizes) -> None:
         raise located(problem, statement) from None
 
 
-def is_local(statement: Stm, chunked: ChunkedSizes) -> bool:
+def is_local(statement: core.Stm, chunked: ChunkedSizes) -> bool:
     """Whether `check_local` is content."""
     try:
         check_local(statement, chunked)
@@ -43,13 +41,13 @@ def is_local(statement: Stm, chunked: ChunkedSizes) -> bool:
     return True
 
 
-def check_body(body: Body, chunked: ChunkedSizes) -> None:
+def check_body(body: core.Body, chunked: ChunkedSizes) -> None:
     """All statements of a body."""
     for statement in body.statements:
         check_local(statement, chunked)
 
 
-def check_elementwise(function: Lambda, chunked: ChunkedSizes) -> None:
+def check_elementwise(function: core.Lambda, chunked: ChunkedSizes) -> None:
     """The function of a map over chunks reads its element and nothing in chunks."""
     for statement in function.body.statements:
         if chunked.touches(statement):
@@ -83,10 +81,10 @@ def _reshape(exp: core.Reshape, chunked: ChunkedSizes) -> None:
         raise Undistributable("elements of one chunk would come into another")
 
 
-def _before(shape: tuple[Size, ...], chunked: ChunkedSizes) -> Size | None:
+def _before(shape: tuple[sizes.Size, ...], chunked: ChunkedSizes) -> sizes.Size | None:
     for at, size in enumerate(shape):
         if chunked.factors(size):
-            return product(shape[:at]) if at else ONE
+            return sizes.product(shape[:at]) if at else sizes.ONE
     return None
 
 

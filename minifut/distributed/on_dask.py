@@ -21,6 +21,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import Delayed, delayed
 
+from minifut import errors, program, recipe
 from minifut.distributed.arguments import (
     CHUNK_BYTES,
     Arguments,
@@ -30,12 +31,9 @@ from minifut.distributed.arguments import (
 )
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.planner import plan_of
-from minifut.errors import ending_here
 from minifut.ir.node import divided
 from minifut.loaded_module import LoadedModule
 from minifut.opencl.runtime.arrays import leave_pool
-from minifut.program import EntryPoint
-from minifut.recipe import entry_again
 from minifut.values.types import ValueType
 
 SMALL = 1 << 12
@@ -77,7 +75,7 @@ def run_combination(
 
 
 def _called(module: LoadedModule, function: str, given: list[Any]) -> tuple[Any, ...]:
-    results = entry_again(module, (), function).call(given)
+    results = recipe.entry_again(module, (), function).call(given)
     leave_pool(results)
     return results
 
@@ -155,7 +153,7 @@ class Distributed(OverChunks):
     """Call it like the entry point: arguments that have the size may be arrays of dask.
     Results that have it are; others are NumPy's."""
 
-    @ending_here
+    @errors.ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan.
 
@@ -266,7 +264,7 @@ def _whole(value: Any, type_: ValueType) -> Pick:
 
 
 def distribute(
-    entry: EntryPoint, *, over: str, chunk_bytes: int = CHUNK_BYTES
+    entry: program.EntryPoint, *, over: str, chunk_bytes: int = CHUNK_BYTES
 ) -> Distributed:
     """The entry point with one of its sizes split over a cluster of dask.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from minifut import errors, loaded_module, program, recipe
 from minifut.distributed.arguments import (
     CHUNK_BYTES,
     OverChunks,
@@ -19,10 +20,6 @@ from minifut.distributed.arguments import (
 )
 from minifut.distributed.execute import Chunked, GroupedRows, combined, execute
 from minifut.distributed.planner import plan_of
-from minifut.errors import ending_here
-from minifut.loaded_module import LoadedModule
-from minifut.program import EntryPoint
-from minifut.recipe import entry_again
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Replica:
 class MpiCluster:
     """The ranks of a communicator of mpi4py."""
 
-    module: LoadedModule
+    module: loaded_module.LoadedModule
     comm: Any
 
     def constant(self, value: Any) -> Replica:
@@ -60,7 +57,7 @@ class MpiCluster:
         given = [self._at(argument, owner) for argument in arguments]
         if owner not in (None, self.comm.Get_rank()):
             return [Replica(None, owner)] * max(results, 1)
-        made = entry_again(self.module, (), function).call(given)
+        made = recipe.entry_again(self.module, (), function).call(given)
         return [Replica(value, owner) for value in made] or [Replica(None, owner)]
 
     def _at(self, owned: Replica, owner: int | None) -> Any:
@@ -96,7 +93,7 @@ class OverRanks(OverChunks):
 
     comm: Any = field(kw_only=True)
 
-    @ending_here
+    @errors.ending_here
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
         """Run the plan. Raises `ArgumentError` for wrong arguments; an error of one
         rank must end all of them, as `python -m mpi4py` has it."""
@@ -135,7 +132,7 @@ class OverRanks(OverChunks):
 
 
 def distribute(
-    entry: EntryPoint, *, over: str, comm: Any, chunk_bytes: int = CHUNK_BYTES
+    entry: program.EntryPoint, *, over: str, comm: Any, chunk_bytes: int = CHUNK_BYTES
 ) -> OverRanks:
     """The entry point with one of its sizes split over the ranks of a communicator;
     errors as for `minifut.dask.distribute`."""

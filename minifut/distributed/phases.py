@@ -23,13 +23,11 @@ from dataclasses import dataclass, field
 from minifut.distributed import filters, folds
 from minifut.distributed.chunked import ChunkedSizes, Undistributable, located
 from minifut.distributed.locality import check_elementwise, check_local, is_local
+from minifut.ir import scope, traverse, types
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, Copy, If, Lambda, Loop, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import add_parameters, scope_of
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import free_names, used_names
-from minifut.ir.types import I64
 from minifut.names import Name, NameSource
 
 
@@ -113,7 +111,7 @@ class Scheduler:
 
     def when(self, node: object) -> int:
         """The first phase in which all that a node needs is there."""
-        return max((self.ready.get(n, 0) for n in free_names(node)), default=0)
+        return max((self.ready.get(n, 0) for n in traverse.free_names(node)), default=0)
 
     def once(self, statements: Sequence[Stm], number: int) -> None:
         """Statements that run once in a phase."""
@@ -132,7 +130,7 @@ class Scheduler:
 
     def _now_ready(self, statements: Sequence[Stm], number: int) -> None:
         for statement in statements:
-            self.chunked.scope.update(scope_of(statement))
+            self.chunked.scope.update(scope.scope_of(statement))
             self.ready.update((p.name, number) for p in statement.pattern)
 
     def _builder(self, statement: Stm | None) -> Builder:
@@ -141,7 +139,7 @@ class Scheduler:
 
     def _number(self, base: str) -> Name:
         name = self.names.fresh(base)
-        self.chunked.scope[name] = I64
+        self.chunked.scope[name] = types.I64
         return name
 
     # --- statements ---
@@ -196,7 +194,7 @@ class Scheduler:
             totals = self._last(build, exp, arrays, scan.neutral)
             begin = [start.let(Copy(atom), "neutral") for atom in scan.neutral]
             offsets = [self.names.fresh("before") for _ in totals]
-            add_parameters(
+            scope.add_parameters(
                 self.chunked.scope,
                 [
                     Param(o, self.chunked.scope[t])
@@ -266,7 +264,7 @@ class Scheduler:
         outside = [s for s in statements if id(s) not in inside]
         needed = {atom for atom in body.result if isinstance(atom, Name)}
         for statement in outside:
-            needed |= used_names(statement)
+            needed |= traverse.used_names(statement)
         for each in found:
             if any(p.name in needed for p in each.scan.pattern):
                 inside.discard(id(each.scan))

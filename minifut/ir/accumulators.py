@@ -23,11 +23,9 @@ Nested Parallelism", SC 2022. What linear means exactly is in `ir.verify_accumul
 
 from __future__ import annotations
 
+from minifut.ir import sizes, soacs, types
 from minifut.ir.core import Atom, Lambda
 from minifut.ir.node import node
-from minifut.ir.sizes import Size
-from minifut.ir.soacs import Screma
-from minifut.ir.types import AccType
 from minifut.names import Name
 
 
@@ -41,7 +39,7 @@ class AccInput:
     """
 
     printed = "acc({shape}, {arrays}<?, {neutral}, {operator}>)"
-    shape: tuple[Size, ...]
+    shape: tuple[sizes.Size, ...]
     arrays: tuple[Name, ...]
     neutral: tuple[Atom, ...] = ()
     operator: Lambda | None = None
@@ -68,9 +66,9 @@ class UpdateAcc:
     values: tuple[Atom, ...]
 
 
-def updates_accumulators(soac: Screma) -> bool:
+def updates_accumulators(soac: soacs.Screma) -> bool:
     """Whether a map takes accumulators."""
-    return any(isinstance(p.type, AccType) for p in soac.function.parameters)
+    return any(isinstance(p.type, types.AccType) for p in soac.function.parameters)
 
 
 ACCUMULATOR_EXPRESSIONS = (WithAcc, UpdateAcc)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import fields
-from minifut.ir.core import Constant, Program
+from minifut.ir import core, fields, types
 from minifut.ir.sizes import Size
-from minifut.ir.types import AccType, ArrayType
 from minifut.names import Name
 
 _IGNORED = ("location",)
@@ -41,20 +39,20 @@ class _Pairing:
             if left in self.forward or right in self.backward:
                 return bool(self.forward.get(left) == right)
             return bool(left == right)
-        if isinstance(left, Constant):
+        if isinstance(left, core.Constant):
             same_number = repr(left.value) == repr(right.value)
             return bool(left.type == right.type and same_number)
         if isinstance(left, Size):
             return bool(self.size(left) == right)
-        if isinstance(left, ArrayType):
+        if isinstance(left, types.ArrayType):
             same_element = bool(left.element == right.element)
             return same_element and self.same(left.shape, right.shape)
-        if isinstance(left, AccType):
+        if isinstance(left, types.AccType):
             ours = (left.root, left.shape, left.elements)
             return self.same(ours, (right.root, right.shape, right.elements))
         if not fields.is_node(type(left)):
             return bool(left == right)
-        if isinstance(left, Program):
+        if isinstance(left, core.Program):
             for a, b in zip(left.functions, right.functions, strict=False):
                 self.functions[a.name] = b.name
         return self.same_node(left, right)

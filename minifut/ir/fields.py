@@ -18,9 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
 from minifut.errors import Location
-from minifut.ir import core
-from minifut.ir.scalars import Operator
-from minifut.ir.sizes import Size
+from minifut.ir import core, scalars, sizes
 from minifut.ir.types import AccType, ArrayType, ScalarType
 from minifut.names import Name
 
@@ -30,7 +28,7 @@ HOLDING_NODES = (NODE, NODES, OPTIONAL, MIXED)
 T = TypeVar("T")
 
 _PLURAL = {NODE: NODES, ATOM: ATOMS, SIZE: SIZES, TYPE: TYPES}
-_PLAIN = (int, float, bool, str, type(None), Operator, Location, ScalarType)
+_PLAIN = (int, float, bool, str, type(None), scalars.Operator, Location, ScalarType)
 
 
 class _PerClass(dict[type, T]):
@@ -180,7 +178,7 @@ def _kind(hint: Any) -> int | None:
         if kinds == {NODE, None} and types.NoneType in options and len(options) == 2:
             return OPTIONAL
         return kinds.pop() if len(kinds) == 1 else _various(kinds)
-    if hint is Size:
+    if hint is sizes.Size:
         return SIZE
     if hint is ArrayType:
         return TYPE

@@ -11,23 +11,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import core
-from minifut.ir.expressions import Exp
-from minifut.ir.kernels import KernelBody
-from minifut.ir.reader import Reader
-from minifut.ir.sizes import Size
-from minifut.ir.types import Type
+from minifut.ir import core, expressions, kernels, reader, sizes, types
 from minifut.names import NameSource
 
 STARTS = {
     "function": core.Function,
     "body": core.Body,
     "lambda": core.Lambda,
-    "exp": Exp,
-    "type": Type,
-    "size": Size,
+    "exp": expressions.Exp,
+    "type": types.Type,
+    "size": sizes.Size,
     "atom": core.Atom,
-    "kernel_body": KernelBody,
+    "kernel_body": kernels.KernelBody,
     "parameters": tuple[core.Param, ...],
     "program": core.Program,
     "statements": tuple[core.Stm, ...],
@@ -43,7 +38,7 @@ def parse_program(text: str) -> core.Program:
 def parse(text: str, start: str = "program") -> Any:
     """A program, or another construct: "statements" (a tuple), "body", "lambda",
     "exp", "type", "size", "atom", "function", "kernel_body" or "parameters"."""
-    return Reader(text).whole(STARTS[start])
+    return reader.Reader(text).whole(STARTS[start])
 
 
 def names_after(*nodes: object) -> NameSource:

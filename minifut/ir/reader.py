@@ -14,14 +14,12 @@ from functools import cache, cached_property
 from types import NoneType
 from typing import Any, ClassVar, get_args
 
-from minifut.ir import core, forms, kernels
-from minifut.ir.accumulators import UpdateAcc
+from minifut.ir import accumulators, core, forms, kernels, tokens
 from minifut.ir.core import Atom, Constant, Param, Stm
 from minifut.ir.entries import Entry
 from minifut.ir.expressions import Exp
 from minifut.ir.scalars import Operator, parse_operator
 from minifut.ir.sizes import Size, ceil_div, maximum, minimum
-from minifut.ir.tokens import SCALAR, Tokens
 from minifut.ir.types import (
     BOOL,
     SCALARS,
@@ -34,7 +32,7 @@ from minifut.ir.types import (
 from minifut.names import Name, NameSource
 
 _TAGGED = re.compile(r"(.+)_([1-9][0-9]*)")
-_NUMBER = re.compile(rf"(-?)(.*?)({SCALAR})(?:x(\d+))?(?:\.(\w+))?")
+_NUMBER = re.compile(rf"(-?)(.*?)({tokens.SCALAR})(?:x(\d+))?(?:\.(\w+))?")
 _SPECIAL = {"inf": math.inf, "nan": math.nan, "true": True, "false": False}
 _SIZES: dict[str, tuple[Callable[..., Size], float]] = {
     "ceil_div": (ceil_div, 2),
@@ -56,7 +54,7 @@ def name_of(text: str) -> Name:
     return Name(tagged[1], int(tagged[2])) if tagged else Name(text, 0)
 
 
-class Reader(Tokens):
+class Reader(tokens.Tokens):
     """Reads what annotations require."""
 
     fields: ClassVar[dict[Any, Callable[[Any], Any]]]
@@ -239,7 +237,7 @@ class Reader(Tokens):
             type_ = exp.operator.result
         elif isinstance(exp, core.Update):
             type_ = self.types.get(exp.array)
-        elif isinstance(exp, UpdateAcc):
+        elif isinstance(exp, accumulators.UpdateAcc):
             type_ = self.types.get(exp.accumulator)
         elif wanted:
             type_ = wanted[0]

@@ -15,17 +15,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from minifut.errors import InternalError
-from minifut.ir import core, kernels
-from minifut.ir.calls import called_in_threads
+from minifut.ir import calls, core, entries, kernels, scope, verify_accumulators
 from minifut.ir.core import Atom, Body, Constant, Lambda, Param, Stm
 from minifut.ir.dialect import Dialect
-from minifut.ir.entries import Entry
 from minifut.ir.printer import Printer
-from minifut.ir.scope import Scope, type_of_atom
 from minifut.ir.sizes import Size
 from minifut.ir.traverse import atom_size, children, own_names, size_names, substitute
 from minifut.ir.types import I64, AccType, ArrayType, Type, array_of, shape_of
-from minifut.ir.verify_accumulators import check_linear
 from minifut.names import Name
 
 
@@ -38,7 +34,7 @@ def verify(program: core.Program, dialect: Dialect) -> None:
     verifier = Verifier(program, dialect)
     try:
         verifier.program(program)
-        check_linear(program, frozenset(verifier.accumulators))
+        verify_accumulators.check_linear(program, frozenset(verifier.accumulators))
     except (Fault, InternalError) as fault:
         if isinstance(fault, InternalError):
             message, context = fault.message, fault.context or verifier.context()
@@ -52,12 +48,12 @@ class Verifier:
 
     def __init__(self, program: core.Program, dialect: Dialect) -> None:
         self.dialect = dialect
-        self.scope: Scope = {}
+        self.scope: scope.Scope = {}
         self.functions = {function.name: function for function in program.functions}
         self.definitions: dict[Name, Size] = {}
         self.long: dict[Name, Size] = {}
         self.levels: list[kernels.Level] = []
-        self.inner = called_in_threads(program) if dialect.inside else set()
+        self.inner = calls.called_in_threads(program) if dialect.inside else set()
         self.place: list[Any] = []
         self.accumulators: set[Name] = set()
         self._bound: set[Name] = set()
@@ -74,7 +70,7 @@ class Verifier:
         for function in program.functions:
             self.function(function)
 
-    def entry(self, entry: Entry) -> None:
+    def entry(self, entry: entries.Entry) -> None:
         function = self.functions.get(entry.function)
         require(
             function is not None, f"entry {entry.name}: no function {entry.function}"
@@ -237,7 +233,7 @@ class Verifier:
             raise Fault(f"{atom} is not in scope")
         if isinstance(atom, Constant) and not _is_exact(atom):
             raise Fault(f"{atom.value} is not a value of {atom.type}")
-        return type_of_atom(atom, self.scope)
+        return scope.type_of_atom(atom, self.scope)
 
     def types(self, atoms: Iterable[Atom]) -> list[Type]:
         return [self.atom(atom) for atom in atoms]

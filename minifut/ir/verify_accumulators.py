@@ -18,12 +18,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from minifut.errors import InternalError
-from minifut.ir import core, kernels, soacs
+from minifut.ir import core, kernels, printer, soacs, traverse
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.core import Body, Lambda, Param, Stm
 from minifut.ir.kernels import KernelBody
-from minifut.ir.printer import show
-from minifut.ir.traverse import children, own_names, walk
 from minifut.names import Name
 
 SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan)
@@ -33,7 +31,7 @@ class NotLinear(InternalError):
     """An accumulator that is used twice or not at all, at a `statement`."""
 
     def __init__(self, message: str, statement: Stm | None) -> None:
-        context = "" if statement is None else show(statement, renumber=False)
+        context = "" if statement is None else printer.show(statement, renumber=False)
         super().__init__("ir.verify", message, context)
         self.statement = statement
 
@@ -114,7 +112,7 @@ class _Linearity:
                 self.once(exp.body, set(), owned)
             case _:
                 self.own_uses(exp, owned)
-                for child in children(exp):
+                for child in traverse.children(exp):
                     self.below(child, owned)
 
     def below(self, child: object, owned: set[Name]) -> None:
@@ -123,7 +121,7 @@ class _Linearity:
             self.lambda_(child)
             return
         self.own_uses(child, owned)
-        for inner in children(child):
+        for inner in traverse.children(child):
             self.below(inner, owned)
 
     def lambda_(self, function: Lambda) -> None:
@@ -148,7 +146,7 @@ class _Linearity:
     def needed(self, body: Body | KernelBody) -> set[Name]:
         """The accumulators that are mentioned somewhere inside other than in types."""
         found: set[Name] = set()
-        for node in walk(body):
+        for node in traverse.walk(body):
             found.update(_atoms(node))
         return found & self.accumulators
 
@@ -169,5 +167,5 @@ def _atoms(node: object) -> list[Name]:
         case core.Apply(_, arguments):
             return [atom for atom in arguments if isinstance(atom, Name)]
     found: set[Name] = set()
-    own_names(node, found)
+    traverse.own_names(node, found)
     return list(found)

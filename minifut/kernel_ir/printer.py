@@ -24,10 +24,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from minifut.ir import forms, printer
+from minifut.ir import forms, kernels, printer, sizes
 from minifut.ir.core import Constant, Function
-from minifut.ir.kernels import Parameter as Tunable
-from minifut.ir.sizes import Size
 from minifut.kernel_ir import expressions, host_statements, statements, synchronisation
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
@@ -176,11 +174,11 @@ class KernelPrinter(printer.Printer):
                 return f"{self.name(name)}: {value.space} {value.element}"
             case kc.DeviceFunction():
                 return value.name
-            case Size() if in_union and value.as_constant is None:
+            case sizes.Size() if in_union and value.as_constant is None:
                 return f"size({self.size(value)})"
             case kc.VectorType():
                 return str(value)
-            case Tunable():
+            case kernels.Parameter():
                 return printer.show(value)
             case str() if is_word(value) and not in_union:
                 return value

@@ -11,15 +11,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from minifut.ir import core, forms
+from minifut.ir import core, entries, forms, kernels, tokens, types
 from minifut.ir.core import Constant
-from minifut.ir.entries import Entry
-from minifut.ir.kernels import Parameter as Tunable
 from minifut.ir.reader import Reader as CoreReader
 from minifut.ir.reader import name_of
 from minifut.ir.sizes import Size
-from minifut.ir.tokens import Tokens
-from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.expression_reader import ExpressionReader
 from minifut.kernel_ir.printer import OPEN, SCOPES, show
@@ -36,7 +32,7 @@ def read_program(text: str) -> KernelProgram:
 
 def is_program(text: str) -> bool:
     """Whether a text is meant as a program of kernel code."""
-    return Tokens(text).token == "schedule"
+    return tokens.Tokens(text).token == "schedule"
 
 
 def names_after(program: KernelProgram) -> NameSource:
@@ -64,7 +60,7 @@ class KernelReader(ExpressionReader):
                 self.advance()
                 schedule = self.string()
             elif word == "entry":
-                entry, head = self.node(Entry), self.node(core.Function)
+                entry, head = self.node(entries.Entry), self.node(core.Function)
                 parts.setdefault(word, []).append(EntryCode(entry, head))
             elif word in ("place", "on_host", "one_thread"):
                 self.advance()
@@ -72,7 +68,9 @@ class KernelReader(ExpressionReader):
             elif word == "parameter":
                 self.advance()
                 self.expect("get_parameter")
-                parts.setdefault(word, []).extend(self.list(lambda: self.node(Tunable)))
+                parts.setdefault(word, []).extend(
+                    self.list(lambda: self.node(kernels.Parameter))
+                )
             elif word == "constants":
                 self.advance()
                 names = self.value(tuple[Name, ...])
@@ -190,7 +188,7 @@ class KernelReader(ExpressionReader):
             return self.node(core.ScalarOp)
         if Size in options and self.token == "size" and self.follows("("):
             return self.size_in_parentheses()
-        if ScalarType in options:
+        if types.ScalarType in options:
             return self.scalar()
         if kc.Memory in options and not self.follows("["):
             memory = self.declared.of(name_of(self.token))

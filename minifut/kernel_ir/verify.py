@@ -19,9 +19,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from minifut.errors import InternalError
-from minifut.ir.search import classes_in, contains, nodes_of
-from minifut.ir.traverse import walk
-from minifut.ir.types import U32, U64
+from minifut.ir import search, traverse, types
 from minifut.ir.verify import Fault, require
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.printer import show
@@ -32,7 +30,7 @@ from minifut.names import Name
 
 MEETINGS = (kc.Barrier, kc.UniformExit, kc.Shuffle)
 """where work-items meet"""
-WORDS = (kc.VectorType(U32), kc.VectorType(U64))
+WORDS = (kc.VectorType(types.U32), kc.VectorType(types.U64))
 
 
 class KernelCode:
@@ -58,7 +56,7 @@ def verify_program(program: KernelProgram, verified: object = None) -> None:
     for kernel in _code_of(program):
         if id(kernel) not in before:
             verify_kernel(kernel)
-    for node in (n for f in program.functions for n in walk(f.body)):
+    for node in (n for f in program.functions for n in traverse.walk(f.body)):
         if isinstance(node, kc.Launch):
             known = kernels.get(node.kernel)
             if known is None or len(known.parameters) != len(node.arguments):
@@ -117,8 +115,8 @@ class _Checker(Expressions):
                 self.declare(kernel.group_size, kc.LONG, given=True)
         else:
             self.results = kernel.results
-        if kc.Label in classes_in(kernel.body):
-            self.labels = {n.name for n in nodes_of(kc.Label, kernel.body)}
+        if kc.Label in search.classes_in(kernel.body):
+            self.labels = {n.name for n in search.nodes_of(kc.Label, kernel.body)}
         self.block(kernel.body)
         require(not self.jumps, f"jumps go back to {', '.join(sorted(self.jumps))}")
         barrier = divergent_barrier(kernel)
@@ -229,7 +227,7 @@ class _Checker(Expressions):
                 for value, type_ in zip(values, self.results, strict=True):
                     self.fits(value, type_)
             case kc.ParallelRegion(body):
-                meets = contains(body, (*MEETINGS, kc.ParallelRegion))
+                meets = search.contains(body, (*MEETINGS, kc.ParallelRegion))
                 require(not meets, "a barrier in a parallel region")
                 self.statements(body.statements)
             case kc.Label(name):
@@ -286,7 +284,7 @@ class _Checker(Expressions):
         before = set(self.jumps)
         self.block(body)
         self.ends = False
-        if self.jumps - before and contains(body, MEETINGS):
+        if self.jumps - before and search.contains(body, MEETINGS):
             self.no_jump_past()
 
     def either(self, then: kc.Block, otherwise: kc.Block) -> None:

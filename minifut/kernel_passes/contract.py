@@ -20,10 +20,8 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+from minifut.ir import scalars, search, traverse
 from minifut.ir.node import replace
-from minifut.ir.scalars import Operator
-from minifut.ir.search import nodes_of
-from minifut.ir.traverse import map_children
 from minifut.ir.types import F32, F64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
@@ -49,7 +47,7 @@ def _changed(node: Any, allowed: bool) -> Any:
         allowed = True
     if not kc.blocks_of(node):
         return node
-    return map_children(node, lambda child: _changed(child, allowed))
+    return traverse.map_children(node, lambda child: _changed(child, allowed))
 
 
 def _contracted(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...]:
@@ -69,7 +67,7 @@ def _contracted(statements: tuple[kc.Statement, ...]) -> tuple[kc.Statement, ...
                 found.append(statement)
     if not products:
         return statements
-    uses = Counter(node.name for node in nodes_of(kc.Variable, *found))
+    uses = Counter(node.name for node in search.nodes_of(kc.Variable, *found))
     return tuple(
         each
         for each in found
@@ -89,7 +87,7 @@ def _fused(exp: kc.Operation, products: dict[Name, Factors]) -> kc.Operation:
     for product, other in (exp.operands[::-1], exp.operands):
         if isinstance(product, kc.Variable) and product.name in products:
             type_ = exp.operator.type
-            fma = Operator("fma", (type_, type_, type_), type_)
+            fma = scalars.Operator("fma", (type_, type_, type_), type_)
             operands = (*products[product.name], other)
             return replace(exp, operator=fma, operands=operands)
     return exp

@@ -15,11 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from minifut.ir import scalars, search, traverse, types
 from minifut.ir.node import replace
-from minifut.ir.scalars import operator
-from minifut.ir.search import nodes_of
-from minifut.ir.traverse import rename_to, walk
-from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned
 from minifut.kernel_ir.builder import CodeBuilder
@@ -108,7 +105,7 @@ def converted(
     k = context.k
     condition = k.variable("chosen", kc.TRUTH)
     yes, yes_values = _side(k, then, condition)
-    opposite = kc.Operation(operator("not", BOOL), (condition,), kc.TRUTH)
+    opposite = kc.Operation(scalars.operator("not", types.BOOL), (condition,), kc.TRUTH)
     no, no_values = _side(k, otherwise, opposite)
     made = [kc.Declare(condition, branch.condition), *yes, *no]
     for variable in {**yes_values, **no_values}:
@@ -128,7 +125,7 @@ def _cost_reason(
     """Why a side may not be speculated, if so."""
     if len(statements) > LONGEST_SIDE:
         return f"a side has {len(statements)} statements, more than {LONGEST_SIDE}"
-    inside = nodes_of(kc.Declare, *statements) if nested else ()
+    inside = search.nodes_of(kc.Declare, *statements) if nested else ()
     local = {d.variable.name for d in inside if isinstance(d.variable, kc.Variable)}
     for statement in statements:
         match statement:
@@ -145,7 +142,7 @@ def _cost_reason(
                 return "a side accesses memory"
             case _:
                 return "a side has other statements than assignments"
-        for node in walk(statement):
+        for node in traverse.walk(statement):
             if isinstance(node, kc.Load):
                 return "a side accesses memory"
             if isinstance(node, kc.Register):
@@ -173,7 +170,7 @@ def _side(
     values: dict[Name, tuple[kc.Variable, kc.Variable]] = {}
 
     def renamed(node: T) -> T:
-        return rename_to(
+        return traverse.rename_to(
             node, {name: saved.name for name, (_, saved) in values.items()}
         )
 

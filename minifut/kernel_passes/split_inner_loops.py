@@ -15,12 +15,10 @@ blocks of a period, then rotated indices and the branches.
 from __future__ import annotations
 
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes import editor
-from minifut.kernel_passes.check_ranges import check_ranges_first
+from minifut.kernel_passes import check_ranges, editor, strip_mine
 from minifut.kernel_passes.context import CodeContext, rewritten
 from minifut.kernel_passes.hoist_invariants import hoist_invariants
 from minifut.kernel_passes.split_rotations import split_by_positions
-from minifut.kernel_passes.strip_mine import strip_mine_by_period
 
 
 def split_loops_inside(k: editor.KernelEditor) -> None:
@@ -52,7 +50,7 @@ def split_loops_inside(k: editor.KernelEditor) -> None:
 
 def _in_blocks(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
     """Loops over blocks in which quotients of the position are the same, split."""
-    blocks = rewritten(strip_mine_by_period, loop, context)
+    blocks = rewritten(strip_mine.strip_mine_by_period, loop, context)
     if blocks is None:
         return None
     return editor.change_loops(
@@ -62,7 +60,7 @@ def _in_blocks(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] |
 
 def _split(loop: kc.For, context: CodeContext) -> tuple[kc.Statement, ...] | None:
     """The loop without checks, rotations and branches on the position."""
-    checked = rewritten(check_ranges_first, loop, context)
+    checked = rewritten(check_ranges.check_ranges_first, loop, context)
     if checked is None:
         return split_by_positions(loop, context)
     return editor.change_loops(checked, lambda one: split_by_positions(one, context))

@@ -13,12 +13,9 @@ from itertools import islice
 from minifut.analysis.in_place import InPlace, called_functions, in_place_updates
 from minifut.analysis.layouts import Layouts, find_layouts
 from minifut.errors import Location
-from minifut.ir import core
-from minifut.ir.calls import call_graph, called_in_threads, recursive
+from minifut.ir import calls, core, opencl_words, parser
 from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.kernels import Parameter
-from minifut.ir.opencl_words import is_opencl_word
-from minifut.ir.parser import names_after
 from minifut.ir.search import nodes_of
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -98,7 +95,7 @@ class ProgramBuilder:
         names: NameSource | None = None,
     ) -> None:
         self.trace = trace
-        self.names = names or names_after(program)
+        self.names = names or parser.names_after(program)
         self.schedule = schedule
         self.facts = facts_of(program)
         self.kernels: list[kc.Kernel] = []
@@ -125,8 +122,8 @@ def lower_program(
     program = erase_accumulators(program)
     build = ProgramBuilder(program, schedule, trace, names)
     constants, constant_names = _constants(build, program)
-    deep = recursive(call_graph(program))
-    inner = called_in_threads(program)
+    deep = calls.recursive(calls.call_graph(program))
+    inner = calls.called_in_threads(program)
     functions = [
         _function(build, f, deep) for f in program.functions if f.name not in inner
     ]
@@ -246,7 +243,7 @@ class KernelNames:
     def fresh(self, base: str) -> str:
         """A name that no other kernel has."""
         text = "".join(c if c.isascii() and c.isalnum() else "_" for c in base)
-        text += "_" * is_opencl_word(text)
+        text += "_" * opencl_words.is_opencl_word(text)
         number = self._numbers.get(text, 0)
         self._numbers[text] = number + 1
         return f"{text}_{number + 1}" if number else text

@@ -12,16 +12,10 @@ import re
 from collections.abc import Callable, Iterable
 from functools import cache, lru_cache
 
-from minifut.ir.core import Constant
-from minifut.ir.opencl_words import is_opencl_word
-from minifut.ir.scalar_opencl import constant_text, memory_type, register_type, spelling
-from minifut.ir.scalars import Operator
+from minifut.ir import core, opencl_words, scalar_opencl, scalars, types
 from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
-from minifut.ir.types import ScalarType
+from minifut.kernel_ir import expressions, powers, shuffles
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.expressions import FENCES
-from minifut.kernel_ir.powers import shift_or_mask
-from minifut.kernel_ir.shuffles import SHUFFLES
 from minifut.names import Name
 from minifut.opencl.c_macros import GROUP, WORK_ITEMS
 from minifut.opencl.masked_accesses import INTEGERS, masked_access, required
@@ -37,7 +31,7 @@ _OWN = re.compile(
 @lru_cache(10_000)
 def is_word(text: str) -> bool:
     """Whether no variable of a kernel may be called that."""
-    return is_opencl_word(text) or _OWN.fullmatch(text) is not None
+    return opencl_words.is_opencl_word(text) or _OWN.fullmatch(text) is not None
 
 
 def _long(number: int) -> str:
@@ -91,11 +85,13 @@ def _fitting(base: str, is_word: Callable[[str], bool]) -> str:
 
 
 @cache
-def _written(operator: Operator, width: int) -> tuple[str, str, tuple[str, ...]]:
+def _written(
+    operator: scalars.Operator, width: int
+) -> tuple[str, str, tuple[str, ...]]:
     """How an operation of vectors of this width is written, with {0}, .. for its
     operands: where it needs no parentheses, and where it may need parentheses; and the
     functions that it calls."""
-    spelled = spelling(operator)
+    spelled = scalar_opencl.spelling(operator)
     count = len(operator.operands)
     bare = spelled.text(*[f"{{{i}}}" for i in range(count)], width=width)
     primary = bare if _is_primary(bare.format(*"x" * count)) else f"({bare})"
@@ -109,11 +105,11 @@ class ExpressionPrinter:
 
     def __init__(self) -> None:
         self.names = Names(is_word)
-        for fence in FENCES:
+        for fence in expressions.FENCES:
             self.names.call(fence, fence.base)
         self.macros: set[Name] = set()
         self.helpers: dict[str, None] = {}
-        self.loose_types: dict[str, tuple[str, ScalarType]] = {}
+        self.loose_types: dict[str, tuple[str, types.ScalarType]] = {}
 
     def call_macro(self, name: Name, text: str) -> None:
         """Let a macro stand for a name."""
@@ -123,13 +119,13 @@ class ExpressionPrinter:
     # --- types and expressions --------------------------------------------------------
 
     def type(self, type_: kc.VectorType) -> str:
-        return register_type(type_.scalar, type_.lanes)
+        return scalar_opencl.register_type(type_.scalar, type_.lanes)
 
     def element(self, memory: kc.Memory) -> str:
         """The type of an array's elements; f16 is stored as half only globally."""
         if memory.space != "global" and memory.element.name == "f16":
             return "float"
-        return memory_type(memory.element)
+        return scalar_opencl.memory_type(memory.element)
 
     def size(self, size: Size) -> str:
         """A size as a C expression, in parentheses where needed."""
@@ -177,14 +173,14 @@ class ExpressionPrinter:
                 text = self.names.text(family)
                 return f"{text}_r{numbers}" if numbers else text
             case kc.Literal(value, type_):
-                text = constant_text(Constant(value, type_.scalar))
+                text = scalar_opencl.constant_text(core.Constant(value, type_.scalar))
                 return text if type_.lanes == 1 else f"({self.type(type_)})({text})"
             case kc.Operation():
                 return self.operation(exp, alone=True)
             case kc.Call("!", (operand,), _):
                 return f"(!{self.primary(operand)})"
             case kc.Call(function, operands, _):
-                if function in SHUFFLES:
+                if function in shuffles.SHUFFLES:
                     self.helpers[function] = None
                 inner = ", ".join(self._argument(function, o) for o in operands)
                 return f"{function}({inner})"
@@ -208,7 +204,7 @@ class ExpressionPrinter:
 
     def operation(self, exp: kc.Operation, alone: bool) -> str:
         """A scalar operation, that needs no parentheses or may need them."""
-        found = shift_or_mask(exp.operator, exp.operands[-1])
+        found = powers.shift_or_mask(exp.operator, exp.operands[-1])
         if found is not None and exp.type.lanes == 1:
             shifted = kc.Binary(found[0], exp.operands[0], found[1], exp.type)
             return self.primary(shifted) if alone else self.exp(shifted)

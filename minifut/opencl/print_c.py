@@ -23,11 +23,7 @@ from minifut.ir.search import classes_in
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.barriers import has_barrier
 from minifut.names import Name
-from minifut.opencl.c_expressions import ExpressionPrinter
-from minifut.opencl.c_macros import GROUP, MACROS, WORK_ITEMS, macros_of
-from minifut.opencl.float_atomics import addition
-from minifut.opencl.pointers import unaliased_memories
-from minifut.opencl.subgroups import ATTRIBUTE, MEMORY
+from minifut.opencl import c_expressions, c_macros, float_atomics, pointers, subgroups
 
 LINE = 64
 """bytes of a cache line of a CPU: the vectors that are read of a work-item's arrays on
@@ -35,7 +31,7 @@ the stack of a function might cross lines, so that a count of digits took 1.6 ti
 long"""
 
 
-class CPrinter(ExpressionPrinter):
+class CPrinter(c_expressions.ExpressionPrinter):
     """Prints one kernel, or one of the functions that it calls."""
 
     def __init__(
@@ -241,7 +237,7 @@ class CPrinter(ExpressionPrinter):
         type_ = memory_type(memory.element)
         function = update.function
         if memory.element.is_float:
-            function = addition(memory.element.bits, space)
+            function = float_atomics.addition(memory.element.bits, space)
             self.helpers[function] = None
         elif memory.element.bits == 64:
             function = function.replace("atomic_", "atom_")
@@ -304,14 +300,14 @@ class CPrinter(ExpressionPrinter):
 
     def kernel(self, kernel: kc.Kernel) -> str:
         """The kernel with its helpers, without the prelude."""
-        self.names.reserve(MACROS)
+        self.names.reserve(c_macros.MACROS)
         if isinstance(kernel.group_size, Name):
-            self.call_macro(kernel.group_size, GROUP)
-        for text, constant in macros_of(kernel):
+            self.call_macro(kernel.group_size, c_macros.GROUP)
+        for text, constant in c_macros.macros_of(kernel):
             self.names.reserve([text])
             self.call_macro(constant.name, text)
         parameters = ["__global int *failure"]
-        unaliased = unaliased_memories(kernel)
+        unaliased = pointers.unaliased_memories(kernel)
         for parameter in kernel.parameters:
             parameters.append(self.parameter(parameter, unaliased))
         self.enter(kernel)
@@ -319,13 +315,13 @@ class CPrinter(ExpressionPrinter):
         if has_barrier(kernel.body):
             self.lines.append("    LAST")
         joined = ",\n        ".join(parameters)
-        sizes: tuple[object, ...] = (WORK_ITEMS,)
+        sizes: tuple[object, ...] = (c_macros.WORK_ITEMS,)
         if not isinstance(kernel.group_size, Name):
             sizes = kernel.group_size
         inner = ", ".join(str(s) for s in (*sizes, 1, 1)[:3])
         sized = f"__attribute__((reqd_work_group_size({inner})))\n"
         if kc.Shuffle in classes_in(kernel.body):
-            sized = f"{ATTRIBUTE}\n{sized}"
+            sized = f"{subgroups.ATTRIBUTE}\n{sized}"
         head = f"{sized}__kernel void {kernel.name}(\n        {joined})\n{{\n"
         return head + "\n".join(self.lines) + "\n}\n"
 
@@ -364,7 +360,7 @@ class CPrinter(ExpressionPrinter):
         kernel may fail itself, the group decides together."""
         self.depth = 1
         if kc.Shuffle in classes_in(kernel.body):
-            self.line(MEMORY)
+            self.line(subgroups.MEMORY)
         if kernel.can_fail and has_barrier(kernel.body):
             self.line("__local int failed_before;")
             self.uniform_exit()

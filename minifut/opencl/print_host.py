@@ -28,9 +28,7 @@ from minifut.kernel_passes.device_scalars.left_loops import flag_of, move_of
 from minifut.kernel_passes.device_scalars.moves import last_move, without_drops
 from minifut.lowering.host.operators import host_text
 from minifut.names import Name
-from minifut.opencl.c_expressions import Names
-from minifut.opencl.function_ends import split_end
-from minifut.opencl.host_words import is_word
+from minifut.opencl import c_expressions, function_ends, host_words
 
 DEEPEST = 16
 """levels of indentation in one function; Python has 20 loops and 100 levels"""
@@ -55,7 +53,7 @@ class HostPrinter:
     """Prints host functions; functions share the texts of names."""
 
     def __init__(self, parameters: list[str], constants: tuple[Name, ...]) -> None:
-        self.names = Names(is_word)
+        self.names = c_expressions.Names(host_words.is_word)
         self.kernels: dict[str, tuple[int, kc.Kernel]] = {}
         """kernels by name, with their numbers in the module"""
         self.parameters = {name: number for number, name in enumerate(parameters)}
@@ -324,7 +322,7 @@ class HostPrinter:
             dict.fromkeys(function.parameters),
         )
         parameters = [self.names.text(p) for p in function.parameters]
-        block, end = split_end(function.body)
+        block, end = function_ends.split_end(function.body)
         outer = self.block(block) if block.statements else []
         body = self.made.lines
         if end:

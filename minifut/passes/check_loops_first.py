@@ -19,13 +19,10 @@ from __future__ import annotations
 
 from dataclasses import replace as replace_field
 
-from minifut.ir import core
+from minifut.ir import core, scope, search, traverse
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Constant, Exp, Program, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import add_parameters, scope_of
-from minifut.ir.search import contains, count_of
-from minifut.ir.traverse import bound_names, rename, rename_to
 from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import remove_dead_code_in
@@ -114,8 +111,8 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
         return None
     if any(isinstance(p.type, ArrayType) for p in statement.pattern):
         return Declined("it carries arrays")
-    size = count_of(Stm, loop.body)
-    if contains(loop.body, core.Loop) or size > LARGEST:
+    size = search.count_of(Stm, loop.body)
+    if search.contains(loop.body, core.Loop) or size > LARGEST:
         return Declined("there is a loop within, or much else")
     indices = _Indices(loop, loop.form, context)
     checked = indices.without_checks(context.builder(statement))
@@ -132,10 +129,10 @@ def check_ends(statement: Stm, context: StatementContext) -> Outcome:
 def _alone(statement: Stm, loop: core.Loop, context: StatementContext) -> Body:
     """A branch in which there is the loop only, all names being new."""
     own = {p.name: context.names.like(p.name) for p in statement.pattern}
-    pattern = rename_to(statement.pattern, own)
-    add_parameters(context.scope, pattern)
-    copy = replace(statement, pattern=pattern, exp=rename(loop, context.names))
-    context.scope.update(scope_of(copy))
+    pattern = traverse.rename_to(statement.pattern, own)
+    scope.add_parameters(context.scope, pattern)
+    copy = replace(statement, pattern=pattern, exp=traverse.rename(loop, context.names))
+    context.scope.update(scope.scope_of(copy))
     return Body((copy,), tuple(own.values()))
 
 
@@ -147,7 +144,7 @@ class _Indices:
         self, loop: core.Loop, form: core.ForLoop, context: StatementContext
     ) -> None:
         self.form, self.context, self.body = form, context, loop.body
-        self.varying = set(bound_names(loop))
+        self.varying = set(traverse.bound_names(loop))
         self.inside: dict[Atom, Exp] = {
             s.pattern[0].name: s.exp
             for s in loop.body.statements

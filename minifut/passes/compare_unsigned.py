@@ -12,12 +12,9 @@ from __future__ import annotations
 import itertools
 from typing import Any, TypeGuard
 
+from minifut.ir import scalars, scope, traverse, types
 from minifut.ir.core import Assert, Constant, Function, Program, ScalarOp, Stm
 from minifut.ir.node import replace
-from minifut.ir.scalars import convert
-from minifut.ir.scope import scope_of
-from minifut.ir.traverse import walk
-from minifut.ir.types import SCALARS
 from minifut.names import NameSource
 from minifut.passes.flatten.cheap import has_check
 from minifut.passes.flatten.context import SEGMENTED
@@ -34,7 +31,7 @@ def compare_unsigned(
     program: Program, names: NameSource, trace: Trace | None = None
 ) -> Program:
     """Compare an index with both of its bounds at once."""
-    checker = _Walk(names, scope_of(program), trace or Trace())
+    checker = _Walk(names, scope.scope_of(program), trace or Trace())
     return with_functions(program, tuple(map(checker.function, program.functions)))
 
 
@@ -79,7 +76,7 @@ def compare_index_once(statement: Stm, context: FactContext) -> Outcome:
         if natural.operands != (Constant(0, signed), index) or proof is None:
             continue
         context.proof += proof
-        unsigned = convert(signed, SCALARS[f"u{signed.bits}"])
+        unsigned = scalars.convert(signed, types.SCALARS[f"u{signed.bits}"])
         one, other = (build.let(ScalarOp(unsigned, (a,))) for a in (index, size))
         left = [part for part in left if part not in (low, high)]
         left.append(build.op("lt", one, other, base="below"))
@@ -105,7 +102,7 @@ class _Walk(FactsWalk):
     def function(self, function: Function) -> Function:
         checked = any(
             isinstance(node, SEGMENTED) and has_check(node.body.statements)
-            for node in walk(function)
+            for node in traverse.walk(function)
         )
         return super().function(function) if checked else function
 

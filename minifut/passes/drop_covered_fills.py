@@ -20,16 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from minifut.ir import core
+from minifut.ir import core, scalars, types
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Constant, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, SegMap, WriteReturns
 from minifut.ir.node import immutable, replace
-from minifut.ir.scalars import OF_POLYNOMIALS
 from minifut.ir.scope import scope_of
 from minifut.ir.sizes import ONE, ZERO, Quotient, Size, as_size, maximum
-from minifut.ir.types import I64, ArrayType
 from minifut.names import Name, NameSource
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
@@ -167,7 +165,7 @@ class _Positions:
         match exp:
             case core.SizeExp(size):
                 return size
-            case core.ScalarOp(operator, (left, right)) if operator.type == I64:
+            case core.ScalarOp(operator, (left, right)) if operator.type == types.I64:
                 return self._combined(operator.name, left, right) or (
                     None if atom in self.inner else Size.of(atom)
                 )
@@ -179,7 +177,7 @@ class _Positions:
             return None
         match name:
             case "add" | "sub" | "mul":
-                made = OF_POLYNOMIALS[name](a, b)
+                made = scalars.OF_POLYNOMIALS[name](a, b)
             case _ if name in QUOTIENTS and a == Size.of(self.index):
                 made = a // b
             case _ if name in RESTS and a == Size.of(self.index):
@@ -222,7 +220,7 @@ def _filled_unless(
 ) -> Name:
     """The array, filled if it is not covered."""
     type_ = context.scope[array]
-    assert isinstance(type_, ArrayType)
+    assert isinstance(type_, types.ArrayType)
     sides = []
     for exp in (core.Scratch(type_.element, fill.shape), fill):
         inner = build.nested()

@@ -28,16 +28,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from minifut.ir import core
+from minifut.ir import core, scalar_table, scalars, scope, types
 from minifut.ir.core import Atom, Body, Exp, Program, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import replace
-from minifut.ir.scalar_table import OperatorCost
-from minifut.ir.scalars import operator_cost
-from minifut.ir.scope import scope_of
 from minifut.ir.search import contains, nodes_of
 from minifut.ir.traverse import free_names, map_children, substitute
-from minifut.ir.types import ArrayType, ScalarType
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import remove_dead_code_in
 from minifut.rewrite.context import StatementContext
@@ -50,7 +46,9 @@ def join_loops(
 ) -> Program:
     """Fold what a loop of a thread scans in the same loop."""
     derivation = None if trace is None else Derivation(trace, declined=False)
-    context = StatementContext(names, scope_of(program), {}, derivation=derivation)
+    context = StatementContext(
+        names, scope.scope_of(program), {}, derivation=derivation
+    )
 
     def outside(node: Any) -> Any:
         return inside(node) if isinstance(node, KernelBody) else below(node, outside)
@@ -229,7 +227,7 @@ def _one_loop(maker: Stm, statement: Stm, context: StatementContext) -> Stm | No
 def _is_cheap_map(maker: Stm) -> bool:
     """Whether a loop is a map that is no faster in vectors than what it reads."""
     return maker.attributes == ("map",) and all(
-        operator_cost(op.operator) is OperatorCost.ADDITION
+        scalars.operator_cost(op.operator) is scalar_table.OperatorCost.ADDITION
         for op in nodes_of(core.ScalarOp, maker.exp)
     )
 
@@ -257,7 +255,7 @@ def _elements(maker: Stm) -> dict[Name, Atom]:
         ]
         if (
             update is not None
-            and isinstance(bound.type, ArrayType)
+            and isinstance(bound.type, types.ArrayType)
             and len(bound.type.shape) == 1
             and update.slice == (loop.form.index,)
             and update.array == own.name
@@ -283,7 +281,7 @@ def _may_move(
         return False
     loop = statement.exp_of(core.Loop)
     return all(
-        isinstance(parameter.type, ScalarType)
+        isinstance(parameter.type, types.ScalarType)
         or isinstance(context.definition(initial), core.Scratch)
         for parameter, initial in zip(loop.parameters, loop.initial, strict=True)
     )

@@ -15,12 +15,10 @@ from itertools import chain
 from typing import Any
 
 from minifut.analysis.work import size_of
-from minifut.ir import kernels, traverse
-from minifut.ir.alpha import alpha_equal
+from minifut.ir import alpha, kernels, search, traverse
 from minifut.ir.core import Atom, Body, Constant, Copy, Index, Param, Stm
 from minifut.ir.kernels import GRID, KernelBody, Returns, SegMap, SegScan
 from minifut.ir.node import mutable, replace
-from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.types import Type, array_of
 from minifut.names import Name
@@ -154,7 +152,7 @@ class ScanOfMap:
         """The parameters of an operator on operands, which may be there already."""
         mine = (operator.operator, operator.neutral, operands)
         for other, known, scanned, totals in self.folds:
-            if alpha_equal(mine, (other.operator, other.neutral, known)):
+            if alpha.alpha_equal(mine, (other.operator, other.neutral, known)):
                 return scanned, totals
         fresh = self.context.names.fresh
         types = operator.operator.results
@@ -179,7 +177,7 @@ class ScanOfMap:
         """The atoms that are the index of the last point."""
         last = self.exp.space.sizes[0] - 1
         known = (*self.context.definitions.values(), *statements)
-        inner = list(nodes_of(Stm, *known))
+        inner = list(search.nodes_of(Stm, *known))
         computed = named_by(last, inner)
         indices = (read[1] for s in inner if (read := read_of(s)))
         return computed.union(a for a in indices if traverse.atom_size(a) == last)

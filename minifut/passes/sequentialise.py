@@ -24,16 +24,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import field
 from typing import Any
 
-from minifut.ir import core, kernels, soacs
+from minifut.ir import calls, core, kernels, sizes, soacs
 from minifut.ir.accumulators import AccInput, WithAcc, updates_accumulators
 from minifut.ir.builder import Builder
-from minifut.ir.calls import called_in_threads
 from minifut.ir.core import Atom, Body, Function, Lambda, Param, Program, Stm
 from minifut.ir.kernels import KernelBody
 from minifut.ir.node import divided, mutable, replace
 from minifut.ir.scope import Scope, array_type, scope_of
 from minifut.ir.search import contains
-from minifut.ir.sizes import Size
 from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, element_of, shape_of
 from minifut.names import Name, NameSource
@@ -54,7 +52,7 @@ def sequentialise(
     """Turn SOACs in threads into loops."""
     derivation = None if trace is None else Derivation(trace, declined=False)
     sequential = _Sequentialiser(names, scope_of(program), derivation=derivation)
-    inner = called_in_threads(program)
+    inner = calls.called_in_threads(program)
     if not inner:
         after: Program = sequential.node(program)
         return after
@@ -206,7 +204,7 @@ class _Carried:
         build: Builder,
         inner: Builder,
         index: Name,
-        width: Size,
+        width: sizes.Size,
         attributes: tuple[str, ...] = (),
     ) -> None:
         """Emit the loop whose body `inner` has collected."""

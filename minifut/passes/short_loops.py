@@ -21,14 +21,9 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from minifut.ir import core
-from minifut.ir.builder import i64
-from minifut.ir.constant_folding import fold
+from minifut.ir import builder, core, sizes, soacs, traverse
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.sizes import product
-from minifut.ir.soacs import SOAC_EXPRESSIONS
-from minifut.ir.traverse import map_children
 from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.simplify.loops import UNROLL
@@ -111,7 +106,7 @@ def _goes_over_table(exp: core.Loop, context: StatementContext) -> bool:
         if isinstance(read, core.Index) and read.slice == (exp.form.index,):
             table = context.definition(read.array)
             if isinstance(table, core.ArrayLiteral):
-                return exp.form.bound == i64(len(table.rows))
+                return exp.form.bound == builder.i64(len(table.rows))
     return False
 
 
@@ -139,12 +134,12 @@ def _decides_by_counter(exp: core.Loop) -> bool:
 
 def _is_small(bound: Param) -> bool:
     shape = shape_of(bound.type)
-    size = product(shape).as_constant
+    size = sizes.product(shape).as_constant
     return bool(shape) and size is not None and size <= SMALL
 
 
 def _marked(node: Any) -> Any:
-    node = map_children(node, _marked)
+    node = traverse.map_children(node, _marked)
     if isinstance(node, Stm) and isinstance(node.exp, core.Loop):
         return replace(node, attributes=(*node.attributes, UNROLL))
     return node
@@ -177,7 +172,7 @@ def _written_out(exp: object, known: Constants, own: set[Name]) -> int:
                 for place in places
             )
             return 1 if fixed else TOO_MANY
-    return TOO_MANY if isinstance(exp, (core.Loop, *SOAC_EXPRESSIONS)) else 1
+    return TOO_MANY if isinstance(exp, (core.Loop, *soacs.SOAC_EXPRESSIONS)) else 1
 
 
 def _weight(body: Body, known: Constants, own: set[Name]) -> int:

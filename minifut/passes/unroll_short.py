@@ -38,19 +38,13 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from minifut.ir import core
+from minifut.ir import builder, core, scope, search, types
 from minifut.ir.core import Atom, Body, Constant, Lambda, Program, Stm
 from minifut.ir.node import mutable, replace, same_or
-from minifut.ir.scope import scope_of
-from minifut.ir.search import nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children
-from minifut.ir.types import I64
 from minifut.names import Name, NameSource
-from minifut.passes import unroll_nests
-from minifut.passes.sequential_parts import write_out
-from minifut.passes.short_arrays import JOINING, is_short_array, list_elements
-from minifut.passes.short_loops import mark_short_loop
+from minifut.passes import sequential_parts, short_arrays, short_loops, unroll_nests
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
@@ -77,11 +71,13 @@ def unroll_short(
     """Write out SOACs of few elements in functions of SOACs."""
     known = {
         statement.pattern[0].name: statement
-        for statement in nodes_of(Stm, program)
+        for statement in search.nodes_of(Stm, program)
         if isinstance(statement.exp, KNOWN)
     }
     derivation = None if trace is None else Derivation(trace, declined=False)
-    context = StatementContext(names, scope_of(program), known, derivation=derivation)
+    context = StatementContext(
+        names, scope.scope_of(program), known, derivation=derivation
+    )
     walk = _Walk(context, known)
     return replace(program, functions=tuple(map(walk.outside, program.functions)))
 
@@ -145,7 +141,7 @@ class _Walk:
     def marked(self, statement: Stm) -> Stm:
         """The statement, marked to be written out if it is a short loop."""
         if isinstance(statement.exp, core.Loop):
-            outcome = mark_short_loop(statement, self.context)
+            outcome = short_loops.mark_short_loop(statement, self.context)
             if isinstance(outcome, tuple):
                 (statement,) = outcome
         return statement
@@ -172,12 +168,12 @@ class _Walk:
         """The elements of a short array that the body uses by them. What loops go on
         with stays."""
         exp = statement.exp
-        if not isinstance(exp, JOINING):
+        if not isinstance(exp, short_arrays.JOINING):
             return None
         goes_on = any(body is each for each in self.rounds)
-        if not is_short_array(statement, body, goes_on):
+        if not short_arrays.is_short_array(statement, body, goes_on):
             return None
-        return self.noted(list_elements(statement, self.context))
+        return self.noted(short_arrays.list_elements(statement, self.context))
 
 
 @rule(Screma)
@@ -240,12 +236,15 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return Declined("it would be too many statements")
     build = context.builder(statement)
 
-    copies = FoldedCopies(build, context)
-
     def elements(point: int) -> list[Atom]:
-        return [copies.element(array, point) for array in exp.arrays]
+        return [
+            source.rows[point]
+            if isinstance(source, core.ArrayLiteral)
+            else build.index(array, builder.i64(point))
+            for array, source in zip(exp.arrays, inputs, strict=True)
+        ]
 
-    results = write_out(build, exp, elements, lambda _, *given: copies.apply(*given))
+    results = sequential_parts.write_out(build, exp, elements, _applied)
     atoms = tuple(e.atom if isinstance(e, core.Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
 
@@ -266,7 +265,7 @@ def _has_period(function: Lambda) -> bool:
     for statement in function.body.statements:
         match statement.exp:
             case core.ScalarOp(operator, (Name() as of, Constant(by))):
-                if operator.type != I64 or of not in least:
+                if operator.type != types.I64 or of not in least:
                     continue
                 if operator.name == "mul":
                     least[statement.pattern[0].name] = DIVISOR_OF_MULTIPLE
@@ -282,7 +281,7 @@ def _reads_literal(exp: Screma, context: StatementContext) -> bool:
 
 
 def _applied(
-    build: Builder, function: Lambda, arguments: Sequence[Atom]
+    build: builder.Builder, function: Lambda, arguments: Sequence[Atom]
 ) -> Sequence[Atom]:
     names = (parameter.name for parameter in function.parameters)
     known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))

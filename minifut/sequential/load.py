@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from minifut import stages
-from minifut.errors import UsageError
+from minifut import errors, loaded_module, stages
 from minifut.ir.core import Program as CoreProgram
-from minifut.loaded_module import load
 from minifut.program import Program
 
 
@@ -31,7 +29,7 @@ def sequential_program(
         return text_of([lower_sequential(program)], name)
 
     module = stages.stage("sequential lowering", text)
-    return load(
+    return loaded_module.load(
         module,
         cpu_device(options.device),
         {**(tuned or {}), **options.parameters},
@@ -50,4 +48,4 @@ def cpu_device(wanted: str | None = None) -> str:
     for device in list_devices():
         if device.kind == "cpu" and not device.is_simulator:
             return f"#{device.number}"
-    raise UsageError("no OpenCL device of this machine is a CPU")
+    raise errors.UsageError("no OpenCL device of this machine is a CPU")

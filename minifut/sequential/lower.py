@@ -13,11 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.errors import UsageError
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, parser, traverse
 from minifut.ir.core import Program
-from minifut.ir.parser import names_after
 from minifut.ir.sizes import ONE, ZERO, Size
-from minifut.ir.traverse import walk
 from minifut.ir.types import I64, ArrayType
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.program import EntryCode, KernelProgram
@@ -108,7 +106,7 @@ def _get_parameter(
 def lower_sequential(program: Program) -> KernelProgram:
     """All entry points. Raises `NotSequential`."""
     _refuse_long(program)
-    sequential = sequentialise_all(program, names_after(program))
+    sequential = sequentialise_all(program, parser.names_after(program))
     build = ProgramBuilder(sequential, "cpu")
     done: dict[Name, kc.HostFunction] = {}
     for entry in sequential.entries:
@@ -147,7 +145,7 @@ def _refuse_long(program: Program) -> None:
         if name in lengths:
             continue
         path.add(name)
-        nodes = list(walk(functions[name]))
+        nodes = list(traverse.walk(functions[name]))
         lengths[name] = sum(isinstance(node, core.Stm) for node in nodes)
         calls[name] = [n.function for n in nodes if isinstance(n, core.Apply)]
         waiting.append((name, True))

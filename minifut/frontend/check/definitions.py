@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from minifut.errors import CompileError, error
 from minifut.frontend import syntax, types
-from minifut.frontend.check import restrictions
-from minifut.frontend.check.causality import check_causality
+from minifut.frontend.check import causality, messages, restrictions
 from minifut.frontend.check.environment import (
     Checking,
     Parameters,
@@ -16,13 +15,9 @@ from minifut.frontend.check.inference import applications, bindings
 from minifut.frontend.check.inference.expressions import infer
 from minifut.frontend.check.inference.patterns import refuse_repeated
 from minifut.frontend.check.inference.state import Inference
-from minifut.frontend.check.messages import show
 from minifut.frontend.check.sizing import applications as sized_applications
+from minifut.frontend.check.sizing import finish, functions, generalise, loops, slices
 from minifut.frontend.check.sizing import functions as sized_bindings
-from minifut.frontend.check.sizing import loops, slices
-from minifut.frontend.check.sizing.finish import Finisher, refuse_ambiguous
-from minifut.frontend.check.sizing.functions import size_definition
-from minifut.frontend.check.sizing.generalise import Definition
 from minifut.frontend.check.sizing.state import Sizing
 from minifut.frontend.check.solver import (
     Free,
@@ -71,7 +66,7 @@ def _check(
     own = _infer(inference, node, name if recursive else None)
     generalised = solve(inference, own)
     state = Sizing(context, inference)
-    done = size_definition(
+    done = functions.size_definition(
         state,
         node.name,
         name if recursive else None,
@@ -82,12 +77,12 @@ def _check(
         node.body,
         node.location,
     )
-    refuse_ambiguous(state)
-    finisher = Finisher(state)
+    finish.refuse_ambiguous(state)
+    finisher = finish.Finisher(state)
     finisher.run()
     type_ = finisher.type(done.type, node.location)
     result = finisher.type(done.result, node.location)
-    check_causality(state, node.body)
+    causality.check_causality(state, node.body)
     for parameter in node.parameters:
         restrictions.must_always_match(parameter)
     restrictions.check_restrictions(context, scope.prelude.operator_symbol, node.body)
@@ -139,7 +134,7 @@ def solve(inference: Inference, own: Type) -> Parameters:
         if solver.links[number] is not None:
             continue
         if isinstance(wanted, HasFields):
-            shown = show(
+            shown = messages.show(
                 types.record({n: inference.finish(t) for n, t in wanted.fields.items()})
             )
             raise error(
@@ -207,7 +202,7 @@ def _default(inference: Inference, number: int, wanted: OneOf, visible: bool) ->
     )
 
 
-def _check_entry(node: syntax.ValueDeclaration, done: Definition) -> None:
+def _check_entry(node: syntax.ValueDeclaration, done: generalise.Definition) -> None:
     """What a caller from outside can provide and take."""
     arrows, result = parameters_of(done.type)
     if any(kind != "size" for _, kind in done.parameters):

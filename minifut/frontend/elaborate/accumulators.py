@@ -11,33 +11,28 @@ accumulator of two arrays.
 from __future__ import annotations
 
 from minifut.errors import error
-from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.branches import coerce
-from minifut.frontend.elaborate.lambdas import make_lambda
+from minifut.frontend.elaborate import branches, lambdas, values
 from minifut.frontend.elaborate.soacs import element_parameters, names_of, operation
 from minifut.frontend.elaborate.static_types import build, static_of
 from minifut.frontend.elaborate.values import ArrayValue, Call, Leaf, Value
-from minifut.ir import soacs
+from minifut.ir import core, soacs, traverse, verify_accumulators
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
-from minifut.ir.core import Lambda, Param, Program
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
 from minifut.ir.types import AccType
-from minifut.ir.verify_accumulators import NotLinear, check_linear
 from minifut.names import Name
 
 
-def check_accumulators(program: Program) -> None:
+def check_accumulators(program: core.Program) -> None:
     """Uniqueness types leave little to be found here: what is observed twice but never
     consumed."""
     names = frozenset(
         node.name
-        for node in walk(program)
-        if isinstance(node, Param) and isinstance(node.type, AccType)
+        for node in traverse.walk(program)
+        if isinstance(node, core.Param) and isinstance(node.type, AccType)
     )
     try:
-        check_linear(program, names)
-    except NotLinear as misuse:
+        verify_accumulators.check_linear(program, names)
+    except verify_accumulators.NotLinear as misuse:
         at = misuse.statement
         raise error(
             None if at is None else at.location,
@@ -80,10 +75,10 @@ def _stream(
         return destination
     root = work.build.accumulator(item)
     work.build.scope[root.name] = root.type
-    inside = Param(work.names.like(root.name), root.type)
+    inside = core.Param(work.names.like(root.name), root.type)
     parameters, element = element_parameters(call, given)
     arguments = [Leaf(inside.name, root.type), element]
-    made = make_lambda(call, function, [inside, *parameters], arguments, [])
+    made = lambdas.make_lambda(call, function, [inside, *parameters], arguments, [])
     if made.function.results != (root.type,):
         raise error(
             call.location,
@@ -98,7 +93,7 @@ def _stream(
         inputs = (root.name, *names_of(given))
         mapped = build.let_many(soacs.map_(given.size, inputs, made.function))
         body = build.finish(*mapped)
-    whole = WithAcc((item,), Lambda((root,), body, (root.type,)))
+    whole = WithAcc((item,), core.Lambda((root,), body, (root.type,)))
     results = work.build.let_many(whole, ["updated"] * len(item.arrays))
     return values.with_atoms(destination, iter(results))
 
@@ -117,7 +112,7 @@ def acc_write(call: Call) -> Value:
         )
     ]
     sizes = values.array_sizes(build(static_of(given), iter(wanted), work))
-    atoms = values.atoms(coerce(work, given, sizes))
+    atoms = values.atoms(branches.coerce(work, given, sizes))
     work.build.location = work.place_of(call.location)
     exp = UpdateAcc(accumulator.name, (index.atom,), atoms)
     return work.leaf(exp, accumulator.name.base)

@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import field
 
-from minifut.frontend.elaborate import static_types, values
-from minifut.frontend.elaborate.environment import SizeParameter
-from minifut.frontend.elaborate.free import free_variables
+from minifut.frontend.elaborate import environment, free, static_types, values
 from minifut.frontend.elaborate.values import Closure, Leaf, Primitive, Value
 from minifut.immutables import quick_dataclass
 from minifut.ir.sizes import Size
@@ -96,13 +94,13 @@ def is_closed(value: object, known: set[Name]) -> bool:
         case Closure(_, _, body, env, ()):
             if value.definition is not None:
                 return not value.definition.scheme_parameters
-            found = (env.term(name) for name, _ in free_variables(body))
+            found = (env.term(name) for name, _ in free.free_variables(body))
             return all(is_closed(term, known) for term in found)
         case values.ArrayValue() | values.RecordValue() | values.SumValue():
             return not values.has_function(value) and all(
                 is_closed(leaf, known) for leaf in values.leaves(value)
             )
-        case values.Known() | SizeParameter():
+        case values.Known() | environment.SizeParameter():
             return False
         case _:
             return True

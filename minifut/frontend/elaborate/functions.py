@@ -24,11 +24,7 @@ from functools import cached_property
 
 from minifut.errors import Location
 from minifut.frontend import syntax
-from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.branches import coerce
-from minifut.frontend.elaborate.call_keys import INLINE, Sizes, key_of, static_key
-from minifut.frontend.elaborate.environment import Environment
-from minifut.frontend.elaborate.free import calls_itself
+from minifut.frontend.elaborate import branches, call_keys, environment, free, values
 from minifut.frontend.elaborate.sizes import resolve_size
 from minifut.frontend.elaborate.static_types import (
     Static,
@@ -109,8 +105,7 @@ class Specialisations:
         assert closure.definition is not None
         history = self.histories.get(closure.definition)
         if history is None:
-            history = History(is_recursive=calls_itself(closure.definition))
-            history.is_repeated = self.is_repeated(closure.definition)
+            history = History(is_recursive=free.calls_itself(closure.definition))
             self.histories[closure.definition] = history
         recursive = history.is_recursive and closure.definition in self.active
         is_expensive = history.names >= max(COPIES, SMALL * history.calls)
@@ -118,15 +113,17 @@ class Specialisations:
         is_worth_it = (is_expensive or is_repeated) and history.is_sharable
         if not recursive and not is_worth_it:
             return None
-        sizes = Sizes()
+        sizes = call_keys.Sizes()
         known = None if recursive else work.known.globals
-        keys = [key_of(argument, sizes, known) for argument in arguments]
+        keys = [call_keys.key_of(argument, sizes, known) for argument in arguments]
         instance = _instance(closure, work)
         keys += [
-            sizes.key(term) if isinstance(term, Size) else static_key(term, sizes)
+            sizes.key(term)
+            if isinstance(term, Size)
+            else call_keys.static_key(term, sizes)
             for term in instance.values()
         ]
-        if INLINE in keys:
+        if call_keys.INLINE in keys:
             if recursive:
                 raise work.unsupported(
                     "an accumulator as a parameter of a recursive function is",
@@ -193,7 +190,7 @@ def _make(
     closure: Closure,
     arguments: tuple[Value, ...],
     instance: dict[Name, Static | Size],
-    sizes: Sizes,
+    sizes: call_keys.Sizes,
     recursive: bool,
 ) -> None:
     """The function for this way of calling; none if it gives a function."""
@@ -233,7 +230,7 @@ def _make(
 
 
 def _announced(
-    work: Work, closure: Closure, frame: Environment, mark: int
+    work: Work, closure: Closure, frame: environment.Environment, mark: int
 ) -> tuple[tuple[Param, ...], Value]:
     """The results of a recursive function, by its type: what is needed at a call
     before there is a body."""
@@ -277,7 +274,7 @@ def _as_announced(work: Work, shared: Shared, result: Value) -> list[core.Atom]:
         else:
             wanted.append(announced)
     atoms: list[core.Atom] = [work.build.size_atom(size) for size in found.values()]
-    return [*atoms, *values.atoms(coerce(work, result, wanted))]
+    return [*atoms, *values.atoms(branches.coerce(work, result, wanted))]
 
 
 def _parameter(

@@ -13,14 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from minifut.errors import error
-from minifut.frontend.elaborate import values
-from minifut.frontend.elaborate.application import apply
-from minifut.frontend.elaborate.branches import coerce, within
-from minifut.frontend.elaborate.static_types import (
-    StaticArray,
-    resolve_type,
-    static_sizes,
-)
+from minifut.frontend.elaborate import application, branches, static_types, values
 from minifut.frontend.elaborate.values import Call, Value
 from minifut.frontend.elaborate.work import Work
 from minifut.immutables import quick_dataclass
@@ -55,8 +48,7 @@ def make_lambda(
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
     with work.nested() as build:
-        work.mode = replace(work.mode, in_soac=True)
-        result = apply(work, function, arguments, call.location)
+        result = application.apply(work, function, arguments, call.location)
     work.location = call.location
     if values.has_function(result):
         raise error(
@@ -68,8 +60,8 @@ def make_lambda(
     wanted = sizes
     if wanted is None:
         wanted = _outer_sizes(call, build, parameters, own, mark)
-    with within(work, build):
-        result = coerce(work, result, wanted)
+    with branches.within(work, build):
+        result = branches.coerce(work, result, wanted)
     leaves = values.leaves(result)
     body = build.finish(*[leaf.atom for leaf in leaves])
     types = tuple(leaf.type for leaf in leaves)
@@ -89,10 +81,14 @@ def _outer_sizes(
     found = [None if size.names() & hidden else size for size in own]
     if None in found and call.expected is not None:
         expected = call.expected
-        static = resolve_type(expected.type, expected.env, work, emit=True)
-        known = static_sizes(static)
+        static = static_types.resolve_type(expected.type, expected.env, work, emit=True)
+        known = static_types.static_sizes(static)
         # all results in an array, or (derivatives) the result in front of another
-        known = known[1:] if isinstance(static, StaticArray) else known[: len(found)]
+        known = (
+            known[1:]
+            if isinstance(static, static_types.StaticArray)
+            else known[: len(found)]
+        )
         if len(known) == len(found):
             found = [
                 f if f is not None else k for f, k in zip(found, known, strict=True)

@@ -13,12 +13,10 @@ from __future__ import annotations
 from collections.abc import Set
 from typing import Any
 
-from minifut.ir import traverse
+from minifut.ir import search, traverse, types
 from minifut.ir.core import Apply, Function, Param
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.search import nodes_of
-from minifut.ir.types import ArrayType
 from minifut.names import Name, NameSource
 
 
@@ -31,7 +29,7 @@ def lift(
     scope = scope_of(*functions)
     needs = {
         # sizes before the arrays that have them
-        name: sorted(own, key=lambda n: (isinstance(scope[n], ArrayType), n.tag))
+        name: sorted(own, key=lambda n: (isinstance(scope[n], types.ArrayType), n.tag))
         for name, own in _needs(functions, known, scope).items()
     }
     return tuple(_lifted(function, needs, scope, names) for function in functions)
@@ -45,7 +43,7 @@ def _needs(
     for function in functions:
         name = function.name
         needs[name] = traverse.free_names(function) - known
-        calls[name] = {n.function for n in nodes_of(Apply, function)}
+        calls[name] = {n.function for n in search.nodes_of(Apply, function)}
         inside[name] = {*traverse.bound_names(function), *known}
     changed = True
     while changed:

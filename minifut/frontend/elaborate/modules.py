@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import error
 from minifut.frontend import syntax
+from minifut.frontend.elaborate import expressions, free, sealed, variables
 from minifut.frontend.elaborate.environment import (
     Deferred,
     ElaboratedFunctor,
@@ -22,11 +23,7 @@ from minifut.frontend.elaborate.environment import (
     Thunk,
     TypeFunction,
 )
-from minifut.frontend.elaborate.expressions import evaluate
-from minifut.frontend.elaborate.free import calls_itself
-from minifut.frontend.elaborate.sealed import seal
 from minifut.frontend.elaborate.values import Closure, Value
-from minifut.frontend.elaborate.variables import lookup
 
 if TYPE_CHECKING:
     from minifut.frontend.check.matching import FunctorBindings, ModuleBindings
@@ -68,7 +65,7 @@ class Modules:
             case syntax.ValueDeclaration(name=name):
                 before = env
                 env = env.child() if env.is_bound(name) else env
-                home = env if calls_itself(declaration) else before
+                home = env if free.calls_itself(declaration) else before
                 value = self.value(declaration, home)
                 self._bind(name, declaration.name_resolved, value, env, exports)
             case syntax.ModuleDeclaration(name=name):
@@ -139,7 +136,7 @@ class Modules:
                 work = self.work
                 with work.at_top():
                     work.location = declaration.location
-                    found.append(evaluate(declaration.body, env, work))
+                    found.append(expressions.evaluate(declaration.body, env, work))
             return found[0]
 
         return Deferred(run)
@@ -178,7 +175,7 @@ class Modules:
     def _module(self, exp: syntax.ModuleExp, env: Environment) -> Term:
         match exp:
             case syntax.ModuleRef(name=name):
-                return lookup(name, env)
+                return variables.lookup(name, env)
             case syntax.ModuleParens(inner=inner):
                 return self._module(inner, env)
             case syntax.ModuleImport(path=path, resolved=resolved):
@@ -336,7 +333,7 @@ def _collect_spec(
                 if spec.type.type is not None:
                     home = Environment()
                     home.names = result.names
-                    value = seal(value, spec, home)
+                    value = sealed.seal(value, spec, home)
                 result.terms[name] = value
                 if spec.name_resolved is not None:
                     result.names[spec.name_resolved] = value

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 
 from minifut.errors import error
 from minifut.frontend import syntax
-from minifut.frontend.elaborate import environment, values
+from minifut.frontend.elaborate import environment, sealed, sizes, static_types, values
 from minifut.frontend.elaborate.application import call_closure
-from minifut.frontend.elaborate.sealed import unseal
-from minifut.frontend.elaborate.sizes import resolve_size
-from minifut.frontend.elaborate.static_types import is_type
 from minifut.frontend.elaborate.values import Closure, Primitive, Value
 from minifut.frontend.types import Named, Size, SizeVar, Type
 from minifut.names import Name
@@ -44,7 +41,7 @@ def lookup(name: syntax.QualName, env: environment.Environment) -> environment.T
 def variable(exp: syntax.Var, env: environment.Environment, work: Work) -> Value:
     found = lookup(exp.name, env)
     if isinstance(found, environment.SizeParameter):
-        size = resolve_size(SizeVar(found.name), found.env, work, emit=True)
+        size = sizes.resolve_size(SizeVar(found.name), found.env, work, emit=True)
         if size is None:
             raise error(
                 exp.location, f"the size {exp.name} is not known here", "not-supported"
@@ -54,7 +51,7 @@ def variable(exp: syntax.Var, env: environment.Environment, work: Work) -> Value
         found = found.evaluate()
         work.location = exp.location
     if isinstance(found, environment.Sealed):
-        closure, instance, home = unseal(found, exp.instance, env.capture())
+        closure, instance, home = sealed.unseal(found, exp.instance, env.capture())
         found = replace(closure, instance=(instance, home))
         if not found.parameters:
             return call_closure(work, found, (), exp.location)
@@ -78,7 +75,7 @@ def _with_instance(
     parameters of that body (sizes follow from the arguments)."""
     names = closure.definition.scheme_parameters if closure.definition else ()
     known: dict[Name, Type | Size] = {
-        name: Named(name) for name in names if is_type(env.meaning(name))
+        name: Named(name) for name in names if static_types.is_type(env.meaning(name))
     }
     known.update(own)
     return replace(closure, instance=(known, env.capture())) if known else closure

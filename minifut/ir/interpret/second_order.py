@@ -12,8 +12,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from minifut.ir import core, kernels, soacs
-from minifut.ir.core import Lambda
+from minifut.ir import core, kernels, scalars, soacs
 from minifut.ir.interpret import arrays
 from minifut.ir.interpret.arithmetic import dtype_of, fold_function
 from minifut.ir.interpret.points import (
@@ -24,7 +23,6 @@ from minifut.ir.interpret.points import (
 )
 from minifut.ir.interpret.walk import Frame
 from minifut.ir.node import divided, replace
-from minifut.ir.scalars import Operator
 from minifut.ir.types import I64, AccType, Type
 from minifut.names import Name
 
@@ -33,7 +31,7 @@ MapReduceScan: TypeAlias = kernels.SegMap | kernels.SegRed | kernels.SegScan
 # --- combining --------------------------------------------------------------------
 
 
-def single_operator(function: Lambda) -> Operator | None:
+def single_operator(function: core.Lambda) -> scalars.Operator | None:
     """The scalar operator that a lambda `\\x y -> op(x, y)` is."""
     body = function.body
     if len(function.parameters) != 2 or len(body.statements) != 1:

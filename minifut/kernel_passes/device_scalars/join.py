@@ -16,10 +16,8 @@ Versions of a fold are such branches. The scalar may then stay on the device
 
 from __future__ import annotations
 
-from minifut.ir.core import Atom
+from minifut.ir import core, sizes, traverse
 from minifut.ir.node import replace
-from minifut.ir.sizes import ZERO
-from minifut.ir.traverse import map_children
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars import moves
 from minifut.names import Name, NameSource
@@ -48,7 +46,7 @@ class _Joiner:
         """The block with the branches within it changed."""
         statements: list[kc.HostStatement] = []
         for statement in block.statements:
-            inner = map_children(
+            inner = traverse.map_children(
                 statement, lambda n: self.block(n) if isinstance(n, kc.HostBlock) else n
             )
             statements += (
@@ -71,7 +69,7 @@ class _Joiner:
         then = self.moved(branch.then, sides[0], given)
         otherwise = self.moved(branch.otherwise, sides[1], given)
         reads = [
-            kc.HostAssign(target, kc.ReadElement(memory, ZERO), memory.element)
+            kc.HostAssign(target, kc.ReadElement(memory, sizes.ZERO), memory.element)
             for target, memory in given.items()
         ]
         drop = kc.Drop(tuple(memory.name for memory in given.values()))
@@ -101,7 +99,7 @@ class _Joiner:
         """One side that gives memories in the place of scalars."""
         move = moves.last_move(side)
         assert move is not None
-        pairs: list[tuple[Name, Atom]] = [
+        pairs: list[tuple[Name, core.Atom]] = [
             (given[target].name, sources[target].name)
             if target in given
             else (target, source)

@@ -6,10 +6,7 @@ import itertools
 from collections.abc import Container, Iterable
 from functools import cached_property
 
-from minifut.ir.core import Atom
-from minifut.ir.search import nodes_of
-from minifut.ir.sizes import ONE, ZERO
-from minifut.ir.traverse import own_names, walk
+from minifut.ir import core, search, sizes, traverse
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -39,13 +36,13 @@ class ScalarSources:
         self.alone = {
             s.memory
             for s in block.statements
-            if isinstance(s, kc.Allocate) and s.count == ONE
+            if isinstance(s, kc.Allocate) and s.count == sizes.ONE
         }
 
     @cached_property
-    def moved(self) -> set[Atom]:
+    def moved(self) -> set[core.Atom]:
         """What moves name."""
-        moves = nodes_of(kc.HostMove, self.block)
+        moves = search.nodes_of(kc.HostMove, self.block)
         return {name for node in moves for name in (*node.sources, *node.targets)}
 
     @cached_property
@@ -61,7 +58,7 @@ class ScalarSources:
     def of(self, definition: kc.HostAssign) -> kc.Memory | None:
         """The memory of the scalar that a statement of the block defines."""
         exp = definition.exp
-        if not isinstance(exp, kc.ReadElement) or exp.index != ZERO:
+        if not isinstance(exp, kc.ReadElement) or exp.index != sizes.ZERO:
             return None
         memory = exp.memory
         name = memory.name
@@ -93,8 +90,8 @@ def names_in(nodes: Iterable[object]) -> set[Name]:
     """The names that these nodes, or those within, mention."""
     found: set[Name] = set()
     for node in nodes:
-        for inner in walk(node):
-            own_names(inner, found)
+        for inner in traverse.walk(node):
+            traverse.own_names(inner, found)
     return found
 
 

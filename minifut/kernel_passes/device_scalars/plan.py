@@ -21,12 +21,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from minifut.ir.core import ScalarOp
+from minifut.ir import core, sizes, types
 from minifut.ir.node import immutable, replace
 from minifut.ir.search import nodes_of
-from minifut.ir.sizes import ONE
 from minifut.ir.traverse import children, own_names, walk
-from minifut.ir.types import F16
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.device_scalars.moves import last_move
 from minifut.names import Name
@@ -79,7 +77,7 @@ class _Planner:
         self.for_several: set[Name] = set()
         """scalars that launches of several work-items take"""
         for node in nodes:
-            if isinstance(node, kc.Launch) and node.grid != (ONE,):
+            if isinstance(node, kc.Launch) and node.grid != (sizes.ONE,):
                 self.for_several |= {n for a in node.arguments if (n := name_of(a))}
             if isinstance(node, kc.HostMove | kc.HostCall):
                 mentioned: set[Name] = set()
@@ -126,10 +124,10 @@ class _Planner:
         for statement in statements:
             match statement:
                 case kc.HostAssign(name, _, type_) if (
-                    type_ == F16 or self.assigned[name] > 1
+                    type_ == types.F16 or self.assigned[name] > 1
                 ):
                     continue
-                case kc.HostAssign(name, kc.ReadElement() | ScalarOp() as exp, _):
+                case kc.HostAssign(name, kc.ReadElement() | core.ScalarOp() as exp, _):
                     used = operands_of(statement) & found.keys()
                     chain = {s for o in used for s in chain_of(o, found)}
                     if isinstance(exp, kc.ReadElement):

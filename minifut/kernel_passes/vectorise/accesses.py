@@ -21,11 +21,9 @@ from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.shuffles import reverse
 from minifut.kernel_passes.context import MASKS
+from minifut.kernel_passes.vectorise import clamps, divergent_loops, rows
 from minifut.kernel_passes.vectorise.affine import affine, number_of
-from minifut.kernel_passes.vectorise.clamps import ends_of_index
 from minifut.kernel_passes.vectorise.context import LIFT, LoadOutcome, NotVectorisable
-from minifut.kernel_passes.vectorise.divergent_loops import STREAM
-from minifut.kernel_passes.vectorise.rows import apart, goes_along_rows, may_traverse
 from minifut.kernel_passes.vectorise.vectors import lane_bits, stored_type
 from minifut.rewrite.context import Context
 from minifut.rewrite.rule import Decline, Declined, Remark, rule
@@ -127,7 +125,7 @@ def load_within_edges(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome
         }
     """
     memory, index = load.memory, load.index
-    ends = ends_of_index(index, lanes) if lanes.mask is None else None
+    ends = clamps.ends_of_index(index, lanes) if lanes.mask is None else None
     if ends is None:
         accesses = f"the accesses to {memory.name.base}"
         return Declined(f"not only clamping keeps {accesses} from being contiguous")
@@ -227,7 +225,7 @@ def gather_at_data(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
         xs[i * i] => y
     """
     memory = load.memory
-    if goes_along_rows(load.index, lanes.varying, lanes.loops):
+    if rows.goes_along_rows(load.index, lanes.varying, lanes.loops):
         return Declined("rounds read one element after the other of a row of each lane")
     near = affine(load.index, lanes.affine, lanes.varying) is not None
     if near or memory.space != "global" or memory.element.bits not in MASKABLE:
@@ -261,14 +259,14 @@ def gather(load: kc.Load, lanes: ExpressionVectoriser) -> LoadOutcome:
     refuse_stream(load, lanes)
     found = affine(load.index, lanes.affine, lanes.varying)
     few = any(loop.few for loop in lanes.loops)
-    along = goes_along_rows(load.index, lanes.varying, lanes.loops)
+    along = rows.goes_along_rows(load.index, lanes.varying, lanes.loops)
     if found is None and along and lanes.loops[-1].row:
         raise NotVectorisable("rounds add rows at places that are loaded")
     if found is not None and lanes.loops and lanes.mask is None and not few:
         # Each lane traverses a row of its own.
-        if lanes.rows is None or not may_traverse(load.index, lanes.loops):
+        if lanes.rows is None or not rows.may_traverse(load.index, lanes.loops):
             raise NotVectorisable("lanes read with a large stride in a loop")
-        if (condition := apart(found[1], load.memory.element.bytes)) is not None:
+        if (condition := rows.apart(found[1], load.memory.element.bytes)) is not None:
             lanes.rows.append(condition)
     return _one_by_one(load, lanes)
 
@@ -277,7 +275,7 @@ def refuse_stream(load: kc.Load, lanes: ExpressionVectoriser) -> None:
     """Refuse one of which each round of a loop that not all lanes come by does the one
     after that of the round before (`divergent_loops`)."""
     if any(load is stream for loop in lanes.loops for stream in loop.streams):
-        raise NotVectorisable(STREAM)
+        raise NotVectorisable(divergent_loops.STREAM)
 
 
 def first_index(

@@ -11,10 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from minifut.ir import core
-from minifut.ir.scalar_opencl import calls_library
-from minifut.ir.scalar_quotients import ROUNDED
-from minifut.ir.search import nodes_of
+from minifut.ir import core, scalar_opencl, scalar_quotients, search
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 
@@ -22,7 +19,7 @@ from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 def calls_functions(node: Any) -> bool:
     """Whether there is a call of a function that is best done on whole vectors, in code
     of a kernel or of the core."""
-    return any(calls_library(part.operator) for part in _operations(node))
+    return any(scalar_opencl.calls_library(part.operator) for part in _operations(node))
 
 
 def gains_in_vectors(node: Any) -> bool:
@@ -44,12 +41,12 @@ def gains_in_vectors(node: Any) -> bool:
 
 
 def _operations(node: Any) -> Iterator[kc.Operation | core.ScalarOp]:
-    return nodes_of(kc.Operation | core.ScalarOp, node)
+    return search.nodes_of(kc.Operation | core.ScalarOp, node)
 
 
 def _divides(part: kc.Operation | core.ScalarOp) -> bool:
     return (
-        part.operator.name in ROUNDED
+        part.operator.name in scalar_quotients.ROUNDED
         and part.operator.type.is_integer
         and not isinstance(part.operands[1], kc.Literal | core.Constant)
     )

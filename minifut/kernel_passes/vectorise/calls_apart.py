@@ -22,11 +22,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from minifut.ir import search, sizes, types
 from minifut.ir.node import replace
-from minifut.ir.search import nodes_of
-from minifut.ir.sizes import Size
 from minifut.ir.traverse import walk
-from minifut.ir.types import BOOL
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.context import CodeContext, KernelOutcome
@@ -97,7 +95,7 @@ def compute_calls_apart(loop: kc.For, context: CodeContext) -> KernelOutcome:
         return Declined("what follows gives values to variables of before")
     again = _computed_again(first, second)
     kept = _kept(first, (*again, *second))
-    if len(kept) > MOST_KEPT or any(v.type.scalar == BOOL for v in kept):
+    if len(kept) > MOST_KEPT or any(v.type.scalar == types.BOOL for v in kept):
         return Declined("too many values are needed, or conditions")
     k = context.k
     names = [k.names.fresh("kept") for _ in kept]
@@ -105,7 +103,7 @@ def compute_calls_apart(loop: kc.For, context: CodeContext) -> KernelOutcome:
         kc.Memory(name, v.type.scalar, "private")
         for name, v in zip(names, kept, strict=True)
     ]
-    declares = [kc.DeclareArray(array, Size.constant(BLOCK)) for array in arrays]
+    declares = [kc.DeclareArray(array, sizes.Size.constant(BLOCK)) for array in arrays]
     with k.nested() as made, k.loop("block", loop.bound, loop.start, BLOCK) as block:
         end = k.declare("end", kc.Call("min", (block + BLOCK, loop.bound), kc.LONG))
         place = loop.variable - block
@@ -161,7 +159,7 @@ def _used(statements: Sequence[kc.Statement]) -> set[kc.Memory]:
 
 
 def _variables(nodes: Sequence[object]) -> dict[Name, kc.Variable]:
-    return {part.name: part for part in nodes_of(kc.Variable, *nodes)}
+    return {part.name: part for part in search.nodes_of(kc.Variable, *nodes)}
 
 
 def _computed_again(

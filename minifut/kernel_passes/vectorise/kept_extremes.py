@@ -16,12 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minifut.ir import cases
-from minifut.ir.alpha import alpha_equal
+from minifut.ir import alpha, cases, scalars, search, traverse
 from minifut.ir.node import immutable
-from minifut.ir.scalars import COMPARE
-from minifut.ir.search import nodes_of
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.names import Name
@@ -53,7 +49,7 @@ def kept_extreme(loop: kc.For) -> KeptExtreme | None:
     kept = assigned(body) - declared(body)
     if len(kept) != 2:
         return None
-    nodes = [node for s in body for node in walk(s)]
+    nodes = [node for s in body for node in traverse.walk(s)]
     variables = {n.name: n for n in nodes if isinstance(n, kc.Variable)}
     keys = [variables[n] for n in kept if variables[n].type.scalar.is_float]
     places = [variables[n] for n in kept if variables[n].type == loop.variable.type]
@@ -78,11 +74,11 @@ def _key(nodes: Sequence[object], best: kc.Variable) -> kc.Variable | None:
     """What is compared with the best key so far."""
     found: list[kc.Expression] = []
     for node in nodes:
-        if isinstance(node, kc.Operation) and node.operator.name in COMPARE:
+        if isinstance(node, kc.Operation) and node.operator.name in scalars.COMPARE:
             pair = [o for o in node.operands if not _is(o, best)]
             if len(pair) == 1:
                 found.append(pair[0])
-    if not found or not all(alpha_equal(found[0], other) for other in found):
+    if not found or not all(alpha.alpha_equal(found[0], other) for other in found):
         return None
     return found[0] if isinstance(found[0], kc.Variable) else None
 
@@ -101,7 +97,7 @@ def _element(
         match s:
             case kc.Declare(kc.Variable(name), kc.Expression() as init):
                 if name in needed:
-                    parts = nodes_of(kc.Variable, init)
+                    parts = search.nodes_of(kc.Variable, init)
                     needed.update(part.name for part in parts)
                     given.add(name)
                     kept.append(s)

@@ -25,9 +25,7 @@ from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.editor import loops_of
-from minifut.kernel_passes.vectorise.calls import calls_functions
-from minifut.kernel_passes.vectorise.divergent_loops import counters_in
-from minifut.kernel_passes.vectorise.registers import CROWDED, crowded_rounds
+from minifut.kernel_passes.vectorise import calls, divergent_loops, registers
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 
@@ -52,10 +50,10 @@ def has_long_integers(body: Sequence[kc.Statement], varying: frozenset[Name]) ->
 
 
 def _carries_long_integers(loop: kc.While, varying: frozenset[Name]) -> bool:
-    if calls_functions(loop):
+    if calls.calls_functions(loop):
         return False
     carried = assigned(loop.body.statements) - declared(loop.body.statements)
-    counted = {*counters_in(loop.body)}
+    counted = {*divergent_loops.counters_in(loop.body)}
     found = False
     for node in walk(loop):
         match node:
@@ -74,8 +72,8 @@ def lane_limits(
     """Parameters that have at most as many lanes as they allow for the point `index`,
     and why, for those who read the code."""
     varying = find_varying(body, [index])
-    crowd = crowded_rounds(body, varying)
-    limits = () if crowd is None else (CROWDED,)
+    crowd = registers.crowded_rounds(body, varying)
+    limits = () if crowd is None else (registers.CROWDED,)
     comments = () if crowd is None else (kc.Comment(str(crowd)),)
     if has_long_integers(body, varying):
         limits = (*limits, LONG_INTEGERS)

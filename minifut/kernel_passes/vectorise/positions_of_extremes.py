@@ -23,10 +23,8 @@ from dataclasses import replace
 from minifut.ir.scalars import operator
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import KernelOutcome, rewritten
-from minifut.kernel_passes.vectorise.calls import calls_functions
+from minifut.kernel_passes.vectorise import calls, kept_extremes, row_folds
 from minifut.kernel_passes.vectorise.context import LIFT, LoopContext
-from minifut.kernel_passes.vectorise.kept_extremes import kept_extreme
-from minifut.kernel_passes.vectorise.row_folds import fold_row_in_lanes
 from minifut.rewrite.rule import Declined, rule
 
 FEWEST = 16
@@ -96,8 +94,8 @@ def find_extreme_then_place(loop: kc.For, context: LoopContext) -> KernelOutcome
     """
     if not loop.counts_by_ones:
         return None
-    found = kept_extreme(loop)
-    if found is None or calls_functions(loop):
+    found = kept_extremes.kept_extreme(loop)
+    if found is None or calls.calls_functions(loop):
         return Declined("it keeps no extreme with its place")
     k, index, stop = context.k, loop.variable, loop.bound
     with k.nested() as made:
@@ -106,7 +104,7 @@ def find_extreme_then_place(loop: kc.For, context: LoopContext) -> KernelOutcome
         total = operator(name, most.type.scalar)
         collected = kc.Operation(total, (most, found.key), most.type)
         body = kc.Block((*found.element, kc.Assign(most, collected)))
-        fold = rewritten(fold_row_in_lanes, replace(loop, body=body), context)
+        fold = rewritten(row_folds.fold_row_in_lanes, replace(loop, body=body), context)
         if fold is None:
             return Declined("elements are not folded in lanes")
         k.statements.extend(fold)

@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from minifut.ir.alpha import alpha_equal
+from minifut.ir import alpha, traverse, types
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
-from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.builder import CodeBuilder
 from minifut.kernel_passes.vectorise.context import WIDTHS, NotVectorisable
@@ -134,11 +132,11 @@ def _work(
         for block in blocks:
             inside = _work(block.statements, own, varying, often)
             accesses, operations = accesses + inside[0], operations + inside[1]
-        for node in () if blocks else walk(statement):
+        for node in () if blocks else traverse.walk(statement):
             if isinstance(node, kc.Load | kc.Store) and node.memory in own:
                 accesses += rounds * varies(node.index, varying)
             elif isinstance(node, kc.Operation):
-                operations += rounds * (node.operator.result != I64)
+                operations += rounds * (node.operator.result != types.I64)
     return accesses, operations
 
 
@@ -155,7 +153,7 @@ def fitting(own: Owned, width: int) -> list[kc.Expression]:
         if not isinstance(length, int):
             few = max(width, WIDTHS[-1] * memory.element.bits // 32)
             longest = LONGEST_SCRATCH * WIDTHS[0] // few
-            if not any(alpha_equal(length, n) and m == longest for n, m in found):
+            if not any(alpha.alpha_equal(length, n) and m == longest for n, m in found):
                 found.append((length, longest))
     return [length <= longest for length, longest in found]
 

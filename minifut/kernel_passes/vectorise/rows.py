@@ -16,12 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from minifut.ir import scalar_opencl, sizes, traverse
 from minifut.ir.alpha import alpha_equal
 from minifut.ir.node import immutable
-from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED
 from minifut.ir.search import nodes_of
-from minifut.ir.sizes import Size
-from minifut.ir.traverse import walk
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_ir.assignments import assigned, declared
 from minifut.kernel_passes.vectorise.calls import calls_functions
@@ -62,7 +60,7 @@ class Rounds:
             ends = loop.start, loop.bound
             row = _writes_row(loop)
             waits = (
-                (loop.rounds is not None and loop.rounds <= FEW_ROUNDS)
+                (loop.rounds is not None and loop.rounds <= scalar_opencl.FEW_ROUNDS)
                 or _exchanges(loop.body, own | given)
                 or (
                     any(not _folds(loop.body, n, reassociates) for n in given - own)
@@ -138,7 +136,7 @@ def _terms(index: kc.Expression) -> list[kc.Expression]:
     """What an index is the sum of."""
     match index:
         case kc.SizeValue(size, _):
-            return [kc.SizeValue(Size((term,))) for term in size.terms]
+            return [kc.SizeValue(sizes.Size((term,))) for term in size.terms]
     match kc.infix(index):
         case ("+" | "-", left, right):
             return [*_terms(left), *_terms(right)]
@@ -178,7 +176,7 @@ def _folds(body: kc.Block, name: Name, reassociates: bool) -> bool:
     made: dict[Name, kc.Expression] = {}
     given: list[kc.Expression] = []
     uses = 0
-    for node in walk(body):
+    for node in traverse.walk(body):
         reassociates |= isinstance(node, kc.Reassociate)
         match node:
             case kc.Declare(kc.Variable(target), kc.Expression() as exp):
@@ -195,7 +193,7 @@ def _folds(body: kc.Block, name: Name, reassociates: bool) -> bool:
             reordered = not operator.result.is_float or reassociates
             # the target of the assignment is the second use
             return (
-                operator.name in REORDERED
+                operator.name in scalar_opencl.REORDERED
                 and reordered
                 and len(mine) == 1
                 and uses == 2

@@ -40,11 +40,9 @@ from minifut.kernel_passes.editor import loops_of
 from minifut.kernel_passes.index_ranges import DEEPEST, as_size
 from minifut.kernel_passes.position_conditions import is_near
 from minifut.kernel_passes.position_ranges import QUOTIENTS, RESIDUES, extreme, used
+from minifut.kernel_passes.vectorise import divergent_loops, narrowed_rounds, rows
 from minifut.kernel_passes.vectorise.context import LoopContext
-from minifut.kernel_passes.vectorise.divergent_loops import streams
 from minifut.kernel_passes.vectorise.extents import Extent, ExtentFinder, size_value
-from minifut.kernel_passes.vectorise.narrowed_rounds import narrowed
-from minifut.kernel_passes.vectorise.rows import Rounds
 from minifut.kernel_passes.vectorise.varying import find_varying, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
@@ -144,7 +142,7 @@ class _Sharing:
         if isinstance(statement, kc.For) and not statement.points:
             ends = statement.start, statement.bound
             differs = any(varies(end, self.varying) for end in ends)
-            fewer = narrowed(statement, self.k)
+            fewer = narrowed_rounds.narrowed(statement, self.k)
             if fewer is None and differs:
                 fewer = statement, []
             made = None if fewer is None else self.loop(*fewer, reassociates)
@@ -193,11 +191,11 @@ class _Sharing:
     def reads_streams(self, loop: kc.For, reassociates: bool) -> bool:
         """Whether points read streams of their own, at distances that are not known,
         though vectors may be made of the rounds of a point."""
-        if Rounds.of(loop, reassociates).waits:
+        if rows.Rounds.of(loop, reassociates).waits:
             return False
         inside, name = loop.body.statements, loop.variable.name
         varying = find_varying(inside, self.varying - declared(inside) - {name})
-        for load in streams(loop.body, (name,)):
+        for load in divergent_loops.streams(loop.body, (name,)):
             index = as_size(load.index, self.definitions)
             if index is None or not self.is_affine(index, varying):
                 return True

@@ -13,9 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence, Set
 from typing import Any, TypeAlias
 
-from minifut.ir.fields import lister_of
-from minifut.ir.search import nodes_of
-from minifut.ir.types import ScalarType
+from minifut.ir import fields, search, types
 from minifut.kernel_ir import nodes as kc
 from minifut.names import Name
 
@@ -73,16 +71,16 @@ def _found_sources(exp: kc.Expression) -> list[object]:
             found += (kc.Load, node.memory.name)
         elif cls is kc.Register:
             found.append(kc.Register)
-        children_of = lister_of(cls)
+        children_of = fields.lister_of(cls)
         if children_of is not None:
             nodes += children_of(node)
     return found
 
 
-def changed_types(statements: Sequence[kc.Statement]) -> set[ScalarType]:
+def changed_types(statements: Sequence[kc.Statement]) -> set[types.ScalarType]:
     """The types of the variables that get more than a first value, other than those
     that count."""
-    return {node.target.type.scalar for node in nodes_of(kc.Assign, *statements)}
+    return {node.target.type.scalar for node in search.nodes_of(kc.Assign, *statements)}
 
 
 def _flows_of(block: kc.Block) -> tuple[Flow, ...]:

@@ -16,12 +16,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from minifut.ir import kernels, search, sizes
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.core import Body, Lambda, Param, Stm
-from minifut.ir.kernels import SegHistOp
 from minifut.ir.node import immutable
-from minifut.ir.search import nodes_of
-from minifut.ir.sizes import ONE
 from minifut.lowering.index_functions import Array
 from minifut.lowering.seghist.histograms import Bins, BinUpdate, bin_update, update_bin
 from minifut.lowering.threads.builder import KernelBuilder
@@ -74,7 +72,7 @@ def _bins(host: HostBuilder, pattern: list[Param], item: AccInput) -> Bins:
         in_place = bound.name in host.facts.in_place.updates
         found.append(array if in_place else host.copied(array))
     operator = item.operator or Lambda((), Body((), ()), ())
-    bins = SegHistOp(item.shape, item.arrays, item.neutral, operator)
+    bins = kernels.SegHistOp(item.shape, item.arrays, item.neutral, operator)
     return Bins(bins, tuple(found), host.sizes(item.shape))
 
 
@@ -89,7 +87,7 @@ def lower_update(k: KernelBuilder, _: Stm, exp: UpdateAcc) -> None:
 
 def lower_host_update(host: HostBuilder, stm: Stm, exp: UpdateAcc) -> None:
     """One update from the host: a kernel of one work-item."""
-    host.each("update", (ONE,), lambda k, _: lower_update(k, stm, exp))
+    host.each("update", (sizes.ONE,), lambda k, _: lower_update(k, stm, exp))
 
 
 def update_directly(k: KernelBuilder, at: BinUpdate) -> None:
@@ -121,7 +119,7 @@ def instead(host: HostBuilder, others: Mapping[Name, Accumulator]) -> Iterator[N
 def combined_directly(host: HostBuilder, node: object) -> list[Name]:
     """The roots of the accumulators that something inside would combine with values
     without regard to others."""
-    roots = [n.accumulator for n in nodes_of(UpdateAcc, node)]
+    roots = [n.accumulator for n in search.nodes_of(UpdateAcc, node)]
     return [
         root
         for root in dict.fromkeys(roots)

@@ -11,13 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import core, kernels
-from minifut.ir.accumulators import UpdateAcc
+from minifut.ir import accumulators, core, kernels, search, traverse
 from minifut.ir.core import Atom, Body, Lambda, Param, Program, Stm
 from minifut.ir.kernels import KernelBody, Returns
 from minifut.ir.node import replace
-from minifut.ir.search import nodes_of
-from minifut.ir.traverse import map_children
 from minifut.ir.types import AccType, Type
 from minifut.names import Name
 
@@ -28,7 +25,7 @@ def erase_accumulators(program: Program) -> Program:
     """The program with accumulators as effects; itself if it has none."""
     roots = {
         node.name: node.type.root
-        for node in nodes_of(Param, program)
+        for node in search.nodes_of(Param, program)
         if isinstance(node.type, AccType)
     }
     return _Eraser(roots).node(program) if roots else program
@@ -41,7 +38,7 @@ class _Eraser:
         self.roots = roots
 
     def node(self, node: Any) -> Any:
-        node = map_children(node, self.node)
+        node = traverse.map_children(node, self.node)
         match node:
             case Body(statements, result):
                 return Body(self.statements(statements), self.values(result))
@@ -54,7 +51,7 @@ class _Eraser:
                 return core.Loop(_bound(parameters), self.values(initial), form, body)
             case _ if isinstance(node, MAPPING):
                 return replace(node, types=_data(node.types))
-            case UpdateAcc(accumulator):
+            case accumulators.UpdateAcc(accumulator):
                 return replace(node, accumulator=self.roots[accumulator])
         return node
 

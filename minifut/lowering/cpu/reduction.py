@@ -24,9 +24,7 @@ from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import free_names, walk
 from minifut.ir.types import Type, element_of
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_passes.check_ranges import test_range
-from minifut.kernel_passes.context import CodeContext
-from minifut.kernel_passes.editor import change_loops
+from minifut.kernel_passes import check_ranges, context, editor
 from minifut.kernel_passes.vectorise.calls import gains_in_vectors
 from minifut.lowering.cpu.partition import GROUPS_PER_CORE, SMALLEST_CHUNK
 from minifut.lowering.host.builder import HostBuilder
@@ -161,9 +159,9 @@ class Reduction:
             k.statements_of(self.checks.statements)
             holds = kc.Cast(k.scalar(self.checks.condition), kc.INT)
             k.assign(fine, kc.Binary("&", fine, holds, kc.INT))
-        at_once = partial(test_range, context=CodeContext(k))
+        at_once = partial(check_ranges.test_range, context=context.CodeContext(k))
         with k.unless([k.scalar(atom) for atom in self.checks.sufficient]):
-            k.statements.extend(change_loops(tuple(tests), at_once))
+            k.statements.extend(editor.change_loops(tuple(tests), at_once))
         with k.branch(fine.differs(0)):
             work(replace(self, checks=None))
         with k.otherwise():

@@ -21,11 +21,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any
 
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, scalars
 from minifut.ir.core import Atom, Param
-from minifut.ir.kernels import LOCAL_MEMORY
 from minifut.ir.node import immutable
-from minifut.ir.scalars import operator
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
@@ -36,11 +34,8 @@ from minifut.lowering.positions import unravel
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
 from minifut.lowering.threads.register_tiles import RegisterTile
-from minifut.lowering.tiles import transfers
-from minifut.lowering.tiles.clamp_sizes import clamp_tile_sizes
+from minifut.lowering.tiles import clamp_sizes, planner, register_nests, transfers
 from minifut.lowering.tiles.plan import NO_THREADS, ThreadPlan, TilePlan
-from minifut.lowering.tiles.planner import plan_group
-from minifut.lowering.tiles.register_nests import tile_for
 from minifut.names import Name
 from minifut.rewrite.trace import rollback_trace_on
 
@@ -52,7 +47,7 @@ def lower(
     host: HostBuilder, pattern: tuple[Param, ...], operation: kernels.SegMap
 ) -> None:
     """Allocate the results and launch a kernel, in local memory if that suffices."""
-    clamped = clamp_tile_sizes(operation, host)
+    clamped = clamp_sizes.clamp_tile_sizes(operation, host)
     blocks: frozenset[Name] = frozenset()
     if isinstance(clamped, tuple):
         operation, blocks = clamped
@@ -83,10 +78,10 @@ def lower(
 
 def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
     """Whether a group may have so many bytes of local memory."""
-    limit = host.parameter(LOCAL_MEMORY).as_name
+    limit = host.parameter(kernels.LOCAL_MEMORY).as_name
     needed = host.scalar(core.SizeExp(nbytes), I64, "local_bytes")
     assert limit is not None
-    test = core.ScalarOp(operator("le", I64), (needed, limit))
+    test = core.ScalarOp(scalars.operator("le", I64), (needed, limit))
     return host.scalar(test, BOOL, "fits")
 
 
@@ -117,7 +112,7 @@ def launch(host: HostBuilder, job: GroupLaunch, base: str, space: str) -> Worker
 def _launched(
     host: HostBuilder, job: GroupLaunch, base: str, space: str, in_registers: bool
 ) -> WorkerBuilder:
-    plan = plan_group(job.operation, host, in_registers)
+    plan = planner.plan_group(job.operation, host, in_registers)
     k = WorkerBuilder(host, base, space, plan)
     run_groups(k, job)
     host.launch(k, job.workers, 1)
@@ -214,7 +209,7 @@ class WorkerBuilder(KernelBuilder):
     def place_for(self, bound: Param) -> RegisterTile | None:
         """Registers for the tiles that loops and branches of a thread carry."""
         if self.lanes and bound.name in self.plan.registers:
-            return tile_for(self, bound)
+            return register_nests.tile_for(self, bound)
         return None
 
     def write(

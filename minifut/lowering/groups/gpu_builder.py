@@ -27,9 +27,7 @@ from minifut.ir.sizes import ONE, ZERO, Size, product
 from minifut.ir.traverse import used_names
 from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
-from minifut.lowering.groups.gpu_copy_layout import padded_strides
-from minifut.lowering.groups.gpu_interleave import vector_width
-from minifut.lowering.groups.gpu_limits import local_bytes
+from minifut.lowering.groups import gpu_copy_layout, gpu_interleave, gpu_limits
 from minifut.lowering.index_functions import Array, whole
 from minifut.lowering.positions import unravel
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
@@ -170,8 +168,8 @@ class GroupBuilder(KernelBuilder):
         self, element: ScalarType, shape: tuple[Size, ...], innermost: int, base: str
     ) -> Array:
         """An array of the group with that dimension innermost (`gpu_copy_layout`)."""
-        pad = vector_width(local_bytes(element))
-        strides, count = padded_strides(shape, innermost, pad)
+        pad = gpu_interleave.vector_width(gpu_limits.local_bytes(element))
+        strides, count = gpu_copy_layout.padded_strides(shape, innermost, pad)
         return Array(self._local_array(element, count, base), shape, ZERO, strides)
 
     def _local_array(self, element: ScalarType, count: Size, base: str) -> kc.Memory:

@@ -12,33 +12,31 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from minifut.ir.core import DimSlice, Index, SizeExp, Stm
-from minifut.ir.kernels import REGISTER, CollectiveCopy, KernelBody, SegMap
-from minifut.ir.search import nodes_of
+from minifut.ir import core, kernels, search, traverse
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.traverse import walk
 from minifut.names import Name
 
 
-def innermost_dimensions(body: KernelBody) -> dict[Name, int]:
+def innermost_dimensions(body: kernels.KernelBody) -> dict[Name, int]:
     """The dimension of each copy that register indices run along, if there is one, and
     it is not the innermost already."""
     ranks = {
         stm.pattern[0].name: len(stm.pattern[0].type.shape)
         for stm in _statements(body)
-        if isinstance(stm.exp, CollectiveCopy) and hasattr(stm.pattern[0].type, "shape")
+        if isinstance(stm.exp, kernels.CollectiveCopy)
+        and hasattr(stm.pattern[0].type, "shape")
     }
     found: defaultdict[Name, set[int]] = defaultdict(set)
-    for nest in walk(body):
-        if not isinstance(nest, SegMap) or nest.level != REGISTER:
+    for nest in traverse.walk(body):
+        if not isinstance(nest, kernels.SegMap) or nest.level != kernels.REGISTER:
             continue
         along = set(nest.space.indices)
         for stm in _statements(nest.body):
-            if isinstance(stm.exp, SizeExp) and stm.exp.size.names() & along:
+            if isinstance(stm.exp, core.SizeExp) and stm.exp.size.names() & along:
                 along.add(stm.pattern[0].name)
-            elif isinstance(stm.exp, Index) and stm.exp.array in ranks:
+            elif isinstance(stm.exp, core.Index) and stm.exp.array in ranks:
                 for dimension, part in enumerate(stm.exp.slice):
-                    if isinstance(part, DimSlice) or part in along:
+                    if isinstance(part, core.DimSlice) or part in along:
                         found[stm.exp.array].add(dimension)
     return {
         name: next(iter(dimensions))
@@ -60,5 +58,5 @@ def padded_strides(
     return tuple(strides[d] for d in range(len(shape))), total
 
 
-def _statements(node: object) -> list[Stm]:
-    return list(nodes_of(Stm, node))
+def _statements(node: object) -> list[core.Stm]:
+    return list(search.nodes_of(core.Stm, node))

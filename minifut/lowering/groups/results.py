@@ -13,11 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minifut.ir import kernels
-from minifut.ir.core import Param
+from minifut.ir import core, kernels, types
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, minimum
-from minifut.ir.types import ArrayType
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.host.slices import destination
 from minifut.lowering.index_functions import Array
@@ -29,14 +27,14 @@ from minifut.lowering.threads.register_tiles import RegisterTile
 
 def output_of(
     host: HostBuilder,
-    bound: Param,
+    bound: core.Param,
     result: kernels.KernelResult,
     space: kernels.SegSpace,
 ) -> Array:
     """The memory of a result."""
     if isinstance(result, kernels.Returns | kernels.WriteReturns):
         return segmap.output_of(host, bound, result, space)
-    assert isinstance(bound.type, ArrayType)
+    assert isinstance(bound.type, types.ArrayType)
     made_there = destination(host, bound)
     if made_there is not None and made_there.is_row_major:
         return made_there

@@ -10,11 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.errors import CompileError
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, sizes, soacs
 from minifut.ir.core import Index, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.sizes import Size
-from minifut.ir.soacs import operand_count
 from minifut.ir.types import I64, array_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.host.builder import HostBuilder
@@ -53,7 +51,7 @@ def split_body(host: HostBuilder, statement: Stm, operation: Any) -> tuple[Stm, 
     space, body = operation.space, operation.body
     count = len(body.result)
     if not isinstance(operation, kernels.SegHist):
-        count = operand_count(operation.operators)
+        count = soacs.operand_count(operation.operators)
     operands: list[Param] = []
     reads: list[Stm] = []
     indices = tuple(host.names.like(name) for name in space.indices)
@@ -118,7 +116,7 @@ def finish(
     """Write the result of one point."""
     match result:
         case kernels.Returns(value):
-            indices = tuple(Size.of(name) for name in space.indices)
+            indices = tuple(sizes.Size.of(name) for name in space.indices)
             write(host, output.row(indices), value_of(host, value))
         case kernels.WriteReturns(_, _, writes):
             for where, value in writes:

@@ -18,13 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minifut.ir.core import Apply, Atom, Constant, Loop, ScalarOp, Stm
+from minifut.ir import core, sizes, soacs, types
 from minifut.ir.kernels import KernelBody, Returns, SegHist, SegHistOp
 from minifut.ir.node import immutable
 from minifut.ir.search import contains, nodes_of
-from minifut.ir.sizes import Size
-from minifut.ir.soacs import bins_and_values
-from minifut.ir.types import I64, ScalarType, element_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.index_functions import Array
 from minifut.lowering.seghist.histograms import BinRange, Bins, BinUpdate, bin_updates
@@ -36,7 +33,7 @@ BLOCK = 256
 """elements"""
 FEWEST_OPERATIONS = 3
 """scalar operations of a body that are worth a loop of their own"""
-LONG_WORK = (Apply, Loop)
+LONG_WORK = (core.Apply, core.Loop)
 """what is worth it by itself"""
 
 
@@ -140,21 +137,21 @@ def compute_bins_in_blocks(
         return Declined(
             f"bins and values take less than {FEWEST_OPERATIONS} operations"
         )
-    size = (Size.constant(BLOCK),)
+    size = (sizes.Size.constant(BLOCK),)
     returned = [r.value for r in body.result if isinstance(r, Returns)]
     indices: list[tuple[Array, ...]] = []
     values: list[tuple[Array | kc.Literal, ...]] = []
-    given = bins_and_values(operation.operators, returned)
-    arrays: dict[Atom, Array] = {}
+    given = soacs.bins_and_values(operation.operators, returned)
+    arrays: dict[core.Atom, Array] = {}
     for operator, (at, atoms) in zip(operation.operators, given, strict=True):
-        indices.append(tuple(k.private_array(I64, size, "at") for _ in at))
+        indices.append(tuple(k.private_array(types.I64, size, "at") for _ in at))
         kept: list[Array | kc.Literal] = []
         for atom, type_ in zip(atoms, operator.operator.results, strict=True):
-            if isinstance(atom, Constant):
+            if isinstance(atom, core.Constant):
                 kept.append(kc.Literal(atom.value, kc.VectorType(atom.type)))
                 continue
             if atom not in arrays:
-                arrays[atom] = k.private_array(element_of(type_), size, "value")
+                arrays[atom] = k.private_array(types.element_of(type_), size, "value")
             kept.append(arrays[atom])
         values.append(tuple(kept))
     return BlockedBins(operation, tuple(indices), tuple(values))
@@ -167,7 +164,7 @@ def _operations(operation: SegHist) -> int:
     count = 0
     for statement in operation.body.statements:
         match statement.exp:
-            case ScalarOp(operator, _):
+            case core.ScalarOp(operator, _):
                 between = operator.name == "convert" and all(
                     type_.is_integer for type_ in (*operator.operands, operator.result)
                 )
@@ -177,11 +174,11 @@ def _operations(operation: SegHist) -> int:
 
 def _is_scalar(body: KernelBody) -> bool:
     """Whether all that the body binds is scalar."""
-    statements = nodes_of(Stm, body)
+    statements = nodes_of(core.Stm, body)
     patterns = (bound.type for statement in statements for bound in statement.pattern)
-    return all(isinstance(type_, ScalarType) for type_ in patterns)
+    return all(isinstance(type_, types.ScalarType) for type_ in patterns)
 
 
 def _works_on_scalars(operator: SegHistOp) -> bool:
     results = operator.operator.results
-    return not operator.vector and all(isinstance(t, ScalarType) for t in results)
+    return not operator.vector and all(isinstance(t, types.ScalarType) for t in results)

@@ -21,15 +21,11 @@ from typing import Any, Generic, TypeVar
 
 from minifut.analysis.simple_points import is_simple
 from minifut.immutables import fixed
-from minifut.ir import core
+from minifut.ir import core, kernels, scalar_table, search, traverse
 from minifut.ir.builder import FALSE, TRUE, Builder
 from minifut.ir.core import Assert, Atom, Body, If, Index, ScalarOp, Stm
-from minifut.ir.kernels import KernelBody, SegMap, SegRed, SegScan
 from minifut.ir.node import replace
-from minifut.ir.scalar_table import OperatorCost
 from minifut.ir.scalars import operator, operator_cost
-from minifut.ir.search import contains, nodes_of
-from minifut.ir.traverse import bound_names, free_names, map_children
 from minifut.ir.types import BOOL
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segmap.read_bounds import BoundsProver
@@ -41,7 +37,7 @@ LARGEST = 24
 TOTAL = (ScalarOp, core.SizeExp, core.Copy)
 
 
-SegmentedT = TypeVar("SegmentedT", SegMap, SegRed | SegScan)
+SegmentedT = TypeVar("SegmentedT", kernels.SegMap, kernels.SegRed | kernels.SegScan)
 
 
 @fixed
@@ -122,8 +118,8 @@ def test_chunks_first(
     for statement in reversed((*found.early, *found.build.statements)):
         if wanted & {p.name for p in statement.pattern}:
             needed.insert(0, statement)
-            wanted |= free_names(statement.exp)
-    late = set(bound_names(body)) - {p.name for s in needed for p in s.pattern}
+            wanted |= traverse.free_names(statement.exp)
+    late = set(traverse.bound_names(body)) - {p.name for s in needed for p in s.pattern}
     if wanted & late:
         return Declined("a condition needs what a check stands before")
     if len(needed) > LARGEST:
@@ -162,7 +158,7 @@ def _is_cheap(statement: Stm) -> bool:
     exp = statement.exp
     if isinstance(exp, ScalarOp):
         types = (exp.operator.result, *exp.operator.operands)
-        cheap = operator_cost(exp.operator) is OperatorCost.ADDITION
+        cheap = operator_cost(exp.operator) is scalar_table.OperatorCost.ADDITION
         return cheap and not any(type_.is_float for type_ in types)
     return isinstance(exp, Index | core.SizeExp | core.Copy)
 
@@ -232,16 +228,16 @@ class _Conditions:
 
 def has_checks(node: object) -> bool:
     """Whether something inside may fail."""
-    return contains(node, Assert)
+    return search.contains(node, Assert)
 
 
 def _is_total(exp: If) -> bool:
-    return all(isinstance(n.exp, (*TOTAL, If)) for n in nodes_of(Stm, exp))
+    return all(isinstance(n.exp, (*TOTAL, If)) for n in search.nodes_of(Stm, exp))
 
 
 def without_checks(node: Any) -> Any:
     """The same without its checks, also those within."""
-    if isinstance(node, Body | KernelBody):
+    if isinstance(node, Body | kernels.KernelBody):
         kept = (s for s in node.statements if not isinstance(s.exp, Assert))
         return replace(node, statements=tuple(map(without_checks, kept)))
-    return map_children(node, without_checks)
+    return traverse.map_children(node, without_checks)

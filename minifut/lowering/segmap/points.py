@@ -12,13 +12,11 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.analysis.simple_points import cost_the_same, is_simple
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, search, types
 from minifut.ir.core import Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import combined_directly
 from minifut.lowering.host.builder import HostBuilder
@@ -93,7 +91,7 @@ def lower(
         pattern[0].name.base if pattern else "check",
         host.sizes(space.sizes),
         visit,
-        expensive=contains(body, core.Loop | core.Apply),
+        expensive=search.contains(body, core.Loop | core.Apply),
         parallel=simple,
         fresh=True,
         **options,
@@ -204,13 +202,13 @@ def output_of(
     match result:
         case kernels.Returns():
             sizes = set(space.indices)
-            shape = shape_of(bound.type)
+            shape = types.shape_of(bound.type)
             if any(size.names() & sizes for size in shape):
                 raise NotInKernel("rows of different sizes")
             if (made_there := destination(host, bound)) is not None:
                 return made_there
             element = bound.type
-            assert isinstance(element, ArrayType)
+            assert isinstance(element, types.ArrayType)
             last_read = overwrite_last_use(bound, host)
             if isinstance(last_read, Array):
                 return last_read
@@ -223,7 +221,7 @@ def output_of(
                 return host.allocate_result(bound, target.memory.element, target.shape)
             return host.copied(target)
         case kernels.TotalReturns():
-            return host.allocate(element_of(bound.type), (), bound.name.base)
+            return host.allocate(types.element_of(bound.type), (), bound.name.base)
     raise NotInKernel(f"{type(result).__name__} at the level of the grid")
 
 

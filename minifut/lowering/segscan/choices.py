@@ -16,15 +16,11 @@ from dataclasses import field, replace
 from itertools import chain
 from typing import TypeAlias
 
-from minifut.ir import core
-from minifut.ir.constant_folding import fold
+from minifut.ir import core, scalars, search, soacs
 from minifut.ir.core import Atom, Constant, Exp, Param, Stm
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable
-from minifut.ir.scalars import OF_POLYNOMIALS
-from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import operand_count
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, ScalarType
 from minifut.names import Name
@@ -86,7 +82,7 @@ class BodyNames:
     @property
     def scanned(self) -> int:
         """How many values are scanned."""
-        return operand_count(self.scan.operators)
+        return soacs.operand_count(self.scan.operators)
 
     def collect(self) -> None:
         """Enter the names of both bodies."""
@@ -112,7 +108,7 @@ class BodyNames:
     def combine(self) -> None:
         """Find truth values that are choices as a whole."""
         bodies = self.scan.body, self.operation.body
-        statements = list(nodes_of(Stm, *bodies))
+        statements = list(search.nodes_of(Stm, *bodies))
         users: dict[Atom, set[object]] = {}
         for user in (*statements, *chain(*(body.result for body in bodies))):
             results = user.pattern if isinstance(user, Stm) else ()
@@ -290,7 +286,7 @@ class AtPoint:
         operator = exp.operator
         match operator.name, values:
             case "add" | "sub" | "mul" as name, (a, b):
-                made = OF_POLYNOMIALS[name](a, b)
+                made = scalars.OF_POLYNOMIALS[name](a, b)
             case "convert", (a,):
                 made = a
             case _:

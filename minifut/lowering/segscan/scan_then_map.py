@@ -14,12 +14,10 @@ from __future__ import annotations
 from dataclasses import field
 from typing import ClassVar
 
-from minifut.ir.core import Param
+from minifut.ir import core, traverse, types
 from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ONE, Size
-from minifut.ir.traverse import free_names
-from minifut.ir.types import ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.cpu.partition import partition
 from minifut.lowering.cpu.reduction import Reduction
@@ -39,7 +37,7 @@ from minifut.passes.scan_of_map import writes_by_index
 
 
 def lower(
-    host: HostBuilder, pattern: tuple[Param, ...], operation: SegMap, scan: SegScan
+    host: HostBuilder, pattern: tuple[core.Param, ...], operation: SegMap, scan: SegScan
 ) -> None:
     """Kernels and launches; binds the results."""
     reduction = Reduction.of(host, scan)
@@ -51,7 +49,7 @@ def lower(
     (length,) = host.sizes(operation.space.sizes)
     body, totals = operation.body, {p.name for p in operation.totals}
     kept = tuple(r for r in body.result if not isinstance(r, TotalReturns))
-    if totals & free_names(KernelBody(body.statements, kept)):
+    if totals & traverse.free_names(KernelBody(body.statements, kept)):
         split = partition(host, (), length, reduction.smallest)
         cpu.scan_in_two_passes(host, reduction, split, ONE, whole.scan_range)
     else:
@@ -173,7 +171,7 @@ def _map_use(operation: SegMap, outputs: list[Array]) -> PointUse:
             k.bind(bound.name, value)
         finish_point(k, operation.body, outputs, (k.as_size(index),))
 
-    passed = tuple(t for t in scan.types[count:] if isinstance(t, ScalarType))
+    passed = tuple(t for t in scan.types[count:] if isinstance(t, types.ScalarType))
     return PointUse(
         emit,
         sum(array.memory.element.bytes for array in outputs if array.rank),

@@ -19,9 +19,7 @@ from functools import cache
 from minifut.ir.sizes import Size
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.context import rewritten_or_comment
-from minifut.kernel_passes.vectorise.context import loop_context
-from minifut.kernel_passes.vectorise.folds import vectorise_scan
-from minifut.kernel_passes.vectorise.operators import Fold
+from minifut.kernel_passes.vectorise import context, folds, operators
 from minifut.lowering.cpu.reduction import ReducedPoint, Reduction, points_of_range
 from minifut.lowering.cpu.vector_operators import (
     PointUse,
@@ -109,7 +107,7 @@ def _scan_in_vectors(
     """Scan whole vectors; gives the first point that is left."""
     segment, first, last = place
     begin = k.variable("start", kc.LONG)
-    fold = Fold(
+    fold = operators.Fold(
         cache(lambda: point_code(k, reduction, segment, use)),
         tuple(scalar_places(accumulators)),
         first,
@@ -119,7 +117,7 @@ def _scan_in_vectors(
         if total is None or use is None or not use.bytes
         else lambda: is_large(k, total, use.bytes),
     )
-    vectors = rewritten_or_comment(vectorise_scan, fold, loop_context(k))
+    vectors = rewritten_or_comment(folds.vectorise_scan, fold, context.loop_context(k))
     if vectors is None:
         return first
     k.statements.extend((kc.Declare(begin, first), *vectors))

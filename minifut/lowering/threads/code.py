@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minifut.ir import core, kernels
-from minifut.ir.accumulators import UpdateAcc
+from minifut.ir import accumulators, core, kernels, sizes
 from minifut.ir.core import Stm
 from minifut.ir.scalars import OF_POLYNOMIALS, operator
-from minifut.ir.sizes import Size
 from minifut.ir.types import I64
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.accumulators.common import lower_update
@@ -98,7 +96,7 @@ def _literal(k: KernelBuilder, stm: Stm, exp: core.ArrayLiteral) -> None:
     rows = [k.atom(row) for row in exp.rows]
     made = k.fresh(stm.pattern[0])
     for number, row in enumerate(rows):
-        k.write(made, (Size.constant(number),), row)
+        k.write(made, (sizes.Size.constant(number),), row)
     k.bind(stm.pattern[0].name, made)
 
 
@@ -157,5 +155,5 @@ RULES: dict[type, ThreadRule] = {
     core.Loop: control.lower_loop,
     core.Apply: control.lower_apply,
     kernels.SegMap: control.lower_segmap,
-    UpdateAcc: lower_update,
+    accumulators.UpdateAcc: lower_update,
 }

@@ -22,10 +22,9 @@ from minifut.ir.types import ScalarType, shape_of
 from minifut.kernel_ir import nodes as kc
 from minifut.kernel_passes.hoist_invariants import OPAQUE
 from minifut.lowering.index_functions import Array, row_major_strides
+from minifut.lowering.threads import destinations, device_functions, rotation
 from minifut.lowering.threads.arena import release_after
 from minifut.lowering.threads.builder import KernelBuilder, LoweredValue, NotInKernel
-from minifut.lowering.threads.destinations import place_of_parameter
-from minifut.lowering.threads.device_functions import call_function
 from minifut.lowering.threads.register_tiles import RegisterTile, like, move
 from minifut.lowering.threads.relocatable_arrays import (
     RelocatableArray,
@@ -34,7 +33,6 @@ from minifut.lowering.threads.relocatable_arrays import (
     reclaim,
     relocatable_array,
 )
-from minifut.lowering.threads.rotation import Round, find_rounds
 
 
 def _variables(
@@ -168,7 +166,7 @@ def _start(k: KernelBuilder, exp: core.Loop) -> list[LoopPlace]:
             k.assign(relocatable.offset, offset_in_arena(k, relocatable, value, copied))
             places.append(relocatable)
             continue
-        place = place_of_parameter(k, bound)
+        place = destinations.place_of_parameter(k, bound)
         k.copy(place, value)
         places.append(place)
     _bind_all(k, exp.parameters, places)
@@ -240,7 +238,7 @@ def lower_loop(k: KernelBuilder, stm: Stm, exp: core.Loop) -> None:
         if isinstance(place, RelocatableArray)
     ]
 
-    rounds = [] if carried else find_rounds(k, exp, places)
+    rounds = [] if carried else rotation.find_rounds(k, exp, places)
 
     def once(outside: list[kc.Statement]) -> None:
         """One iteration; what it put into arenas is freed, unless the loop carries
@@ -293,7 +291,7 @@ def _in_rounds(
     k: KernelBuilder,
     exp: core.Loop,
     places: list[LoopPlace],
-    rounds: Sequence[Round],
+    rounds: Sequence[rotation.Round],
     counter: tuple[kc.Variable, kc.Expression] | None = None,
     number: int = 0,
 ) -> None:
@@ -361,7 +359,7 @@ def _unordered(loop: kc.Statement) -> kc.Statement:
 
 def lower_apply(k: KernelBuilder, stm: Stm, exp: core.Apply) -> None:
     """A call of a device function, or its inlined statements."""
-    if call_function(k, stm, exp):
+    if device_functions.call_function(k, stm, exp):
         return
     function = k.host.program.facts.functions[exp.function]
     for parameter, argument in zip(function.parameters, exp.arguments, strict=True):

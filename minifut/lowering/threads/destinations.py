@@ -12,11 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from minifut.ir import core, kernels
-from minifut.ir.core import Atom
-from minifut.ir.sizes import Size, product
-from minifut.ir.traverse import size_names
-from minifut.ir.types import ArrayType, element_of, shape_of
+from minifut.ir import core, kernels, sizes, traverse, types
 from minifut.lowering.index_functions import Array
 from minifut.names import Name
 
@@ -27,7 +23,7 @@ if TYPE_CHECKING:
 def pass_destinations(
     k: KernelBuilder,
     body: kernels.KernelBody | core.Body,
-    targets: tuple[tuple[Atom, Array], ...],
+    targets: tuple[tuple[core.Atom, Array], ...],
 ) -> None:
     """Note for what makes each result of the body where it is to be made."""
     makers = {p.name: s for s in body.statements for p in s.pattern}
@@ -44,13 +40,13 @@ def pass_destinations(
             case core.Reshape(_, array) if array in makers:
                 type_ = makers[array].pattern[0].type
                 view: Array | None = target
-                if target.rank > 1 or len(shape_of(type_)) > 1:
-                    known = size_names(type_).isdisjoint(makers)
+                if target.rank > 1 or len(types.shape_of(type_)) > 1:
+                    known = traverse.size_names(type_).isdisjoint(makers)
                     view = target.reshape(k.shape(type_)) if known else None
                 if view is not None:
                     waiting.append((array, view))
-            case core.ArrayLiteral(rows, ArrayType()):
-                places = map(Size.constant, range(len(rows)))
+            case core.ArrayLiteral(rows, types.ArrayType()):
+                places = map(sizes.Size.constant, range(len(rows)))
                 waiting += [
                     (row, target.row((at,)))
                     for row, at in zip(rows, places, strict=True)
@@ -79,8 +75,8 @@ def makes_array(statement: core.Stm) -> bool:
 def place_of_parameter(k: KernelBuilder, bound: core.Param) -> Array:
     """Memory for the array that a loop carries: its destination if that is known and
     the array is too large for private memory, else new."""
-    shape, element = k.shape(bound.type), element_of(bound.type)
+    shape, element = k.shape(bound.type), types.element_of(bound.type)
     given = k.destinations.get(bound.name)
-    if given is None or k.is_small(element, product(shape)):
+    if given is None or k.is_small(element, sizes.product(shape)):
         return k.new_array(element, shape, bound.name.base)
     return given

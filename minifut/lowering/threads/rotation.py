@@ -19,11 +19,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from minifut.ir import core
+from minifut.ir import core, search, sizes, types
 from minifut.ir.node import immutable
-from minifut.ir.search import count_of
-from minifut.ir.sizes import product
-from minifut.ir.types import U64
 from minifut.lowering.index_functions import Array
 from minifut.lowering.threads.destinations import makes_array
 from minifut.names import Name
@@ -79,7 +76,7 @@ def find_rounds(
         at: name if name in made else parameters[name] for at, name in sources.items()
     }
     cycle = _cycle(taken, lambda one, other: _are_alike(like[one], like[other]))
-    count = count_of(core.Stm, loop.body)
+    count = search.count_of(core.Stm, loop.body)
     if not cycle or count * len(cycle) > LARGEST:
         return []
     arrays = dict(like)
@@ -125,9 +122,9 @@ def _is_rotated(
     k: KernelBuilder, loop: core.Loop, carried: Mapping[int, Array]
 ) -> bool:
     form = loop.form
-    counts = not isinstance(form, core.ForLoop) or form.type != U64
+    counts = not isinstance(form, core.ForLoop) or form.type != types.U64
     small = any(
-        k.is_small(place.memory.element, product(place.shape))
+        k.is_small(place.memory.element, sizes.product(place.shape))
         for place in carried.values()
     )
     return counts and not small and k.host.schedule == "cpu"

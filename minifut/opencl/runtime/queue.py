@@ -34,13 +34,9 @@ from typing import Any
 import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
-from minifut.opencl.runtime.arrays import DeviceArrays
-from minifut.opencl.runtime.batch import BatchMemory
-from minifut.opencl.runtime.build_notice import BuildNotice
+from minifut.opencl.runtime import arrays, batch, build_notice, first_launches, memory
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
-from minifut.opencl.runtime.first_launches import FirstLaunches
-from minifut.opencl.runtime.memory import share
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool, PoolBlock, bytes_of
 
 SPIN_SECONDS = 5e-3
@@ -111,8 +107,8 @@ class Session:
         self.context = cl.Context([handle for handle in handles if handle is not None])
         timed = cl.command_queue_properties.PROFILING_ENABLE
         self.commands = cl.CommandQueue(self.context, device.handle, timed)
-        self.first_launches = FirstLaunches(self, device.shares_memory)
-        self.batch_memory = BatchMemory(self)
+        self.first_launches = first_launches.FirstLaunches(self, device.shares_memory)
+        self.batch_memory = batch.BatchMemory(self)
         self.synchronous = (
             None
             if device.synchronous is None
@@ -123,14 +119,14 @@ class Session:
         self.pool = Pool(self, max_memory)
         self.shares_memory = device.shares_memory
         self.last_event: Any = None
-        self.builds = BuildNotice()
+        self.builds = build_notice.BuildNotice()
         self.since_wait = LaunchCounts()
         self.pending = 0
         """scalar operations of launches since the last wait (`Launcher.of`)"""
         self.cell, self.failure = self._make_cell()
         self.number = self.cell.view(np.int32)
         """the first is not 0 when a kernel has recorded a failure"""
-        self.device_arrays = DeviceArrays(self)
+        self.device_arrays = arrays.DeviceArrays(self)
         self.running = ""
         """the entry point of the latest run"""
         self.is_dirty = False
@@ -285,7 +281,7 @@ class Session:
         if array.nbytes > self.device.largest_array:
             raise self.pool.out_of_memory(array.nbytes)
         flags, most = self.cl.mem_flags.READ_ONLY, self.device.largest_buffer
-        buffer = share(self.cl, self.context, array, flags, most)
+        buffer = memory.share(self.cl, self.context, array, flags, most)
         return Block(buffer, array.nbytes, array)
 
     def upload(self, array: np.ndarray) -> PoolBlock:

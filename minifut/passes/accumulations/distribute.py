@@ -18,14 +18,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minifut.ir import scope, search, types
 from minifut.ir.accumulators import UpdateAcc, WithAcc, updates_accumulators
 from minifut.ir.core import Assert, Body, Copy, Lambda, Param, Stm, Trace
 from minifut.ir.node import replace
-from minifut.ir.scope import greatest_rank
-from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, map_
 from minifut.ir.traverse import free_names, map_children, rename, walk
-from minifut.ir.types import AccType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_cheap
 from minifut.passes.fusion.pair import is_free
@@ -126,7 +124,7 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
         => return update_acc(c, (i), (u))
     """
     exp = statement.exp_of(WithAcc)
-    if contains(exp.function, Assert | Trace):
+    if search.contains(exp.function, Assert | Trace):
         return Declined("it has checks or output")
     if not _sums_up(exp.function.body, {}, 0):
         return Declined("every update differs with all levels around it")
@@ -138,8 +136,8 @@ def distribute_updates(statement: Stm, context: StatementContext) -> Outcome:
     shapes = {n for p in distribution.stored for n in free_names(p.type)}
     if bound & shapes:
         return Declined("what would be stored has no regular shape")
-    most = greatest_rank(statement, context.scope)
-    if any(len(shape_of(p.type)) > most for s in before for p in s.pattern):
+    most = scope.greatest_rank(statement, context.scope)
+    if any(len(types.shape_of(p.type)) > most for s in before for p in s.pattern):
         return LARGE
     made = replace(exp, function=replace(exp.function, body=body))
     return (*before, replace(statement, exp=made))
@@ -178,7 +176,7 @@ def _sums_up(body: Body, differs: dict[Name, Levels], depth: int) -> bool:
 
 
 def _is_acc(parameter: Param) -> bool:
-    return isinstance(parameter.type, AccType)
+    return isinstance(parameter.type, types.AccType)
 
 
 class _Distribution:
@@ -246,7 +244,7 @@ class _Distribution:
             rename(before_updates, self.context.names),
         )
         pattern = tuple(
-            Param(self.context.names.like(p.name), array_of(p.type, (exp.width,)))
+            Param(self.context.names.like(p.name), types.array_of(p.type, (exp.width,)))
             for p in stored
         )
         arrays = (*exp.arrays, *[p.name for p in pattern])

@@ -10,12 +10,10 @@ map has the values alone.
 
 from __future__ import annotations
 
-from minifut.ir import core
+from minifut.ir import core, soacs
 from minifut.ir.accumulators import AccInput, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Constant, Lambda, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import Screma, map_
 from minifut.ir.types import row_type
 from minifut.names import Name
 from minifut.passes.accumulations.nest import UpdateNest, nest_of
@@ -26,7 +24,7 @@ OTHER_INDICES = Declined("it does not update every element once")
 
 
 @rule(WithAcc)
-def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
+def update_every_element(statement: core.Stm, context: StatementContext) -> Outcome:
     r"""Combine every element with its value in a map.
 
     before:
@@ -72,7 +70,7 @@ def update_every_element(statement: Stm, context: StatementContext) -> Outcome:
 
 
 def _rearranged(
-    build: Builder, array: Name, order: list[int], bound: Param | None = None
+    build: Builder, array: Name, order: list[int], bound: core.Param | None = None
 ) -> Name:
     """The outer dimensions of an array in another order."""
     rank = len(build.shape(array))
@@ -97,20 +95,20 @@ def all_neutral(item: AccInput, context: StatementContext) -> bool:
     return True
 
 
-def level_of(nest: UpdateNest, index: Atom, context: StatementContext) -> int:
+def level_of(nest: UpdateNest, index: core.Atom, context: StatementContext) -> int:
     """The level whose number an index is; -1 if there is none."""
     for number, level in enumerate(nest.levels):
         for parameter, array in zip(level.parameters, level.arrays, strict=True):
             if parameter.name == index and array in context.definitions:
                 match context.definitions[array].exp:
-                    case core.Iota(_, Constant(0), Constant(1)):
+                    case core.Iota(_, core.Constant(0), core.Constant(1)):
                         return number
     return -1
 
 
 def _combined(
     build: Builder, nest: UpdateNest, depth: int, arrays: tuple[Name, ...]
-) -> Screma:
+) -> soacs.Screma:
     """The maps over the elements of the arrays and what the levels have."""
     level = nest.levels[depth]
     types = [row_type(type_) for type_ in build.types(arrays)]
@@ -126,5 +124,5 @@ def _combined(
     elif nest.item.operator is not None:
         result = inner.apply(nest.item.operator, (*names, *nest.values))
     body = inner.finish(*result)
-    function = Lambda((*old, *level.parameters), body, tuple(types))
-    return map_(level.width, (*arrays, *level.arrays), function)
+    function = core.Lambda((*old, *level.parameters), body, tuple(types))
+    return soacs.map_(level.width, (*arrays, *level.arrays), function)

@@ -21,14 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from minifut.ir import core
+from minifut.ir import core, derivatives, sizes, soacs, traverse
 from minifut.ir.builder import Builder
 from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Param, Stm
-from minifut.ir.derivatives import RETURN_SWEEP
 from minifut.ir.node import replace
-from minifut.ir.sizes import Size
-from minifut.ir.soacs import Screma, map_, redomap
-from minifut.ir.traverse import atom_size, rename
 from minifut.ir.types import I64, array_of, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.accumulations.round_terms import (
@@ -87,7 +83,7 @@ def sum_after_loop(statement: Stm, context: StatementContext) -> Outcome:
         return b, v => let c: f64 = v[0i64] return c, v
     """
     exp = statement.exp_of(core.Loop)
-    if RETURN_SWEEP not in statement.attributes or not isinstance(
+    if derivatives.RETURN_SWEEP not in statement.attributes or not isinstance(
         exp.form, core.ForLoop
     ):
         return None
@@ -106,7 +102,7 @@ def _after(
 ) -> tuple[Stm, ...]:
     build = context.builder(statement)
     build.attributes = ()
-    count = atom_size(form.bound)
+    count = traverse.atom_size(form.bound)
     arrays = sorted(frozenset().union(*(term.made for term in terms)), key=str)
     types = [array_of(context.scope[name], (count,)) for name in arrays]
     tapes = build.parameters(types, "tape")
@@ -179,8 +175,8 @@ def _with_tapes(
 
 
 def _total(
-    build: Builder, term: RoundTerm, count: Size, of_rounds: Mapping[Name, Name]
-) -> Screma:
+    build: Builder, term: RoundTerm, count: sizes.Size, of_rounds: Mapping[Name, Name]
+) -> soacs.Screma:
     """The sums over all rounds, for all positions."""
     width = count if term.fold is None else count * term.fold[0]
     flat = {}
@@ -197,15 +193,17 @@ def _total(
     type_ = build.scope[term.statements[-1].pattern[0].name]
     reduce = adding(build, type_)
     body = Body(statements, (term.value,))
-    exp: Screma = redomap(width, (rounds,), (reduce,), Lambda((place,), body, (type_,)))
+    exp: soacs.Screma = soacs.redomap(
+        width, (rounds,), (reduce,), Lambda((place,), body, (type_,))
+    )
     pairs = list(zip(term.positions, counters, term.widths, strict=True))
     for position, counter, size in reversed(pairs):
         result = build.parameters([type_], "total")
         body = Body((Stm(result, exp),), (result[0].name,))
         function = Lambda((position,), body, (type_,))
-        exp = map_(size, (counter,), function)
+        exp = soacs.map_(size, (counter,), function)
         type_ = array_of(type_, (size,))
-    return rename(exp, build.names)
+    return traverse.rename(exp, build.names)
 
 
 def _reads(term: RoundTerm, flat: Mapping[Name, Name], place: Name) -> Iterator[Stm]:

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from minifut.ir import core, soacs, traverse
 from minifut.ir.accumulators import AccInput, UpdateAcc, WithAcc
 from minifut.ir.builder import Builder
-from minifut.ir.core import Atom, Lambda, Param, Replicate, Stm
 from minifut.ir.node import replace
-from minifut.ir.soacs import map_
-from minifut.ir.traverse import map_children
 from minifut.ir.types import I64, AccType, DataType, row_type, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.interchange_operator import elementwise_operator
@@ -26,7 +24,7 @@ from minifut.rewrite.rule import Declined, Outcome, rule
 
 
 @rule(WithAcc)
-def update_elements_of_rows(statement: Stm, context: StatementContext) -> Outcome:
+def update_elements_of_rows(statement: core.Stm, context: StatementContext) -> Outcome:
     r"""Index the elements of rows that are combined one by one.
 
     before:
@@ -81,10 +79,10 @@ def _finer(
     if found is None:
         return None
     operator, width = found
-    neutral: list[Atom] = []
+    neutral: list[core.Atom] = []
     for atom in item.neutral:
         made = context.definitions.get(atom) if isinstance(atom, Name) else None
-        if made is None or not isinstance(made.exp, Replicate):
+        if made is None or not isinstance(made.exp, core.Replicate):
             return None
         _, *rest = made.exp.shape
         value = made.exp.value
@@ -95,7 +93,7 @@ def _finer(
 class _Elements:
     """Changes the type of an accumulator, and its updates of rows to maps."""
 
-    def __init__(self, build: Builder, root: Param, item: AccInput) -> None:
+    def __init__(self, build: Builder, root: core.Param, item: AccInput) -> None:
         assert isinstance(root.type, AccType)
         self.build = build
         self.root = root.name
@@ -113,10 +111,10 @@ class _Elements:
         if isinstance(node, UpdateAcc):
             own = self.is_own(self.build.type(node.accumulator))
             return self.row_by_element(node) if own else node
-        node = map_children(node, self.node)
-        if isinstance(node, Param) and self.is_own(node.type):
+        node = traverse.map_children(node, self.node)
+        if isinstance(node, core.Param) and self.is_own(node.type):
             return replace(node, type=self.type)
-        if isinstance(node, Lambda):
+        if isinstance(node, core.Lambda):
             results = [self.type if self.is_own(t) else t for t in node.results]
             return replace(node, results=tuple(results))
         return node
@@ -133,4 +131,4 @@ class _Elements:
 
         function = build.function((self.type, *types), point, self.root.base)
         arrays = (update.accumulator, self.points, *values)
-        return map_(shape_of(build.type(values[0]))[0], arrays, function)
+        return soacs.map_(shape_of(build.type(values[0]))[0], arrays, function)

@@ -14,13 +14,11 @@ repeat.
 
 from __future__ import annotations
 
+from minifut.ir import search, soacs, types
 from minifut.ir.accumulators import WithAcc
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Assert, Atom, Body, If, Lambda, ScalarOp, Stm, Trace
 from minifut.ir.node import immutable
-from minifut.ir.search import contains
-from minifut.ir.soacs import Screma, map_
-from minifut.ir.types import I64, row_type
 from minifut.names import Name
 from minifut.passes.accumulations.branches import OUTSIDE
 from minifut.passes.accumulations.elements import all_neutral, level_of
@@ -89,7 +87,7 @@ def gather_shifted_updates(statement: Stm, context: StatementContext) -> Outcome
     if len(found) != len(nest.indices):
         return OTHER_INDICES
     statements = [s for level in nest.levels for s in level.statements]
-    if any(contains(s, Assert | Trace) for s in statements):
+    if any(search.contains(s, Assert | Trace) for s in statements):
         return Declined("it has checks, which may not depend on where values go")
     if not all(all_cheap(level.statements) for level in nest.levels[:-1]):
         return Declined("what outer levels compute would be computed again")
@@ -168,12 +166,12 @@ class _Gather:
 
     def over(
         self, build: Builder, at: tuple[Name, ...], arrays: tuple[Name, ...]
-    ) -> Screma:
+    ) -> soacs.Screma:
         """The map over the next dimension."""
         width = self.nest.item.shape[len(at)]
-        old = build.parameters([row_type(t) for t in build.types(arrays)], "old")
+        old = build.parameters([types.row_type(t) for t in build.types(arrays)], "old")
         points = build.iota(width)
-        (number,) = build.parameters((I64,), "at")
+        (number,) = build.parameters((types.I64,), "at")
         inner = build.nested()
         names, here = tuple(p.name for p in old), (*at, number.name)
         if len(here) < len(self.shifts):
@@ -181,7 +179,7 @@ class _Gather:
         else:
             result = self.element(inner, here, names)
         function = Lambda((*old, number), inner.finish(*result), inner.types(result))
-        return map_(width, (*arrays, points), function)
+        return soacs.map_(width, (*arrays, points), function)
 
     def element(
         self, build: Builder, at: tuple[Name, ...], old: tuple[Name, ...]

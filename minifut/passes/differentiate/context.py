@@ -13,13 +13,11 @@ from dataclasses import field
 from typing import Any
 
 from minifut.errors import CompileError, Location
-from minifut.ir import core
+from minifut.ir import core, scalars, traverse
 from minifut.ir.builder import Builder
 from minifut.ir.core import Body, Function, Program, Stm
 from minifut.ir.node import mutable
-from minifut.ir.scalars import partials
 from minifut.ir.scope import Scope, fresh_copy, scope_of
-from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.activity import Activity, Calls
 from minifut.rewrite.rule import Declined, Rule
@@ -103,14 +101,14 @@ def without_checks(node: Any) -> Any:
         return Body(kept, node.result)
     if isinstance(node, core.Trace):
         return core.Copy(node.atom)
-    return map_children(node, without_checks)
+    return traverse.map_children(node, without_checks)
 
 
 def known_partials(statement: Stm) -> tuple[str, ...]:
     """The formulas of the partial derivatives of a scalar operator. Raises
     `CompileError` where there are none."""
     exp = statement.exp_of(core.ScalarOp)
-    formulas = partials(exp.operator)
+    formulas = scalars.partials(exp.operator)
     if formulas is None:
         message = f"{exp.operator.name} has no derivative that is known"
         raise refuse(statement.location, message)

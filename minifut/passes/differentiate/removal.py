@@ -13,14 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from minifut.ir import calls, host_bodies, traverse
 from minifut.ir.builder import Builder
-from minifut.ir.calls import Graph, call_graph, calls_in, reachable, reaching
 from minifut.ir.core import Apply, Atom, Copy, Program, Stm
 from minifut.ir.derivatives import CustomVjp, Jvp, Vjp
-from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
 from minifut.ir.search import contains, nodes_of
-from minifut.ir.traverse import walk
 from minifut.names import Name, NameSource
 from minifut.passes.differentiate.arithmetic import fit
 from minifut.passes.differentiate.context import Context, refuse, without_checks
@@ -49,9 +47,9 @@ def _round(
 ) -> Program:
     """The program without the innermost expressions of these classes."""
     context = Context.of(program, names, trace)
-    graph = call_graph(program)
+    graph = calls.call_graph(program)
     direct = {f.name for f in program.functions if contains(f, kinds)}
-    waiting = reaching(graph, direct)
+    waiting = calls.reaching(graph, direct)
     remover = _Remover(context, kinds, waiting)
     constants = remover.node(program.constants)
     nested = _called_from_derivatives(program, graph)
@@ -64,10 +62,10 @@ def _round(
     return simplify(inline(made, names), names)
 
 
-def _called_from_derivatives(program: Program, graph: Graph) -> set[Name]:
+def _called_from_derivatives(program: Program, graph: calls.Graph) -> set[Name]:
     """The functions called, directly or not, from what reverse mode differentiates."""
     derivatives = list(nodes_of(Vjp, program))
-    return reachable(graph, calls_in(*derivatives))
+    return calls.reachable(graph, calls.calls_in(*derivatives))
 
 
 class _Remover:
@@ -85,7 +83,7 @@ class _Remover:
         self.left: list[Stm] = []
 
     def node(self, node: Any) -> Any:
-        return map_statements(node, self.statement)
+        return host_bodies.map_statements(node, self.statement)
 
     def statement(self, statement: Stm) -> Iterable[Stm]:
         outer, exp = self.inside, statement.exp
@@ -107,7 +105,7 @@ class _Remover:
             if isinstance(exp, CustomVjp)
             else (exp.function,)
         )
-        inside = [node for part in parts for node in walk(part)]
+        inside = [node for part in parts for node in traverse.walk(part)]
         if any(isinstance(node, self.kinds) for node in inside):
             return False
         called = {node.function for node in inside if isinstance(node, Apply)}

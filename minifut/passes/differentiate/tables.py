@@ -6,11 +6,8 @@ from __future__ import annotations
 from minifut.ir import core, derivatives, soacs
 from minifut.ir.accumulators import UpdateAcc, WithAcc
 from minifut.passes.differentiate.activity import LINEAR
-from minifut.passes.differentiate.forward import accumulators
-from minifut.passes.differentiate.forward.call import jvp_call, jvp_custom
+from minifut.passes.differentiate.forward import accumulators, call, linear, scalars
 from minifut.passes.differentiate.forward.control import jvp_branch, jvp_loop
-from minifut.passes.differentiate.forward.linear import jvp_iota, jvp_linear
-from minifut.passes.differentiate.forward.scalars import jvp_scalar
 from minifut.passes.differentiate.forward.soacs import jvp_hist, jvp_scatter, jvp_screma
 from minifut.passes.differentiate.reverse import folds, hist_special, loop_forms, reduce
 from minifut.passes.differentiate.reverse.accumulators import vjp_with_acc
@@ -27,14 +24,14 @@ from minifut.passes.differentiate.reverse.scatter import vjp_scatter, vjp_split_
 from minifut.rewrite.rule import Rule
 
 FORWARD: dict[type, tuple[Rule, ...]] = {
-    **dict.fromkeys(LINEAR, (jvp_linear,)),
-    core.ScalarOp: (jvp_scalar,),
-    core.Iota: (jvp_iota,),
+    **dict.fromkeys(LINEAR, (linear.jvp_linear,)),
+    core.ScalarOp: (scalars.jvp_scalar,),
+    core.Iota: (linear.jvp_iota,),
     core.If: (jvp_branch,),
     core.Match: (jvp_branch,),
     core.Loop: (jvp_loop,),
-    core.Apply: (jvp_call,),
-    derivatives.CustomVjp: (jvp_custom,),
+    core.Apply: (call.jvp_call,),
+    derivatives.CustomVjp: (call.jvp_custom,),
     soacs.Screma: (jvp_screma,),
     soacs.Scatter: (jvp_scatter,),
     soacs.Hist: (jvp_hist,),

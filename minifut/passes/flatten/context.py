@@ -7,13 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace as replace_context
 from typing import NamedTuple
 
-from minifut.ir import core, kernels
-from minifut.ir.builder import Builder
+from minifut.ir import builder, core, kernels, scope, traverse
 from minifut.ir.core import Atom, Constant, Exp, Index, Lambda, Param, Replicate, Stm
 from minifut.ir.kernels import GRID, KernelBody
 from minifut.ir.node import immutable, replace
-from minifut.ir.scope import add_parameters
-from minifut.ir.traverse import rename
 from minifut.ir.types import I64, ScalarType, Type, array_of
 from minifut.names import Name
 from minifut.passes.flatten.nest import Nest
@@ -61,7 +58,7 @@ class NestContext:
     parallelism in it; `path` are the versions that contain this place; kernels are made
     at `level`; `code` flattens statements that are in no nest."""
 
-    build: Builder
+    build: builder.Builder
     definitions: dict[Name, Exp]
     again: Callable[[Judgement, NestContext], bool]
     attempt: Callable[[Judgement, NestContext], bool]
@@ -94,13 +91,13 @@ class NestContext:
         """A host statement with a given pattern. A nest's statements may be in several
         kernels, so each kernel gets names of its own."""
         if isinstance(exp, SEGMENTED):
-            exp = rename(exp, self.build.names)
+            exp = traverse.rename(exp, self.build.names)
         self.build.append(Stm(pattern, exp, (), self.build.location))
 
     def expanded(self, nest: Nest, base: Name, type_: Type) -> Param:
         """A fresh name for an array of such values, one for each point of the nest."""
         made = Param(self.build.names.like(base), array_of(type_, nest.sizes))
-        add_parameters(self.build.scope, (made,))
+        scope.add_parameters(self.build.scope, (made,))
         return made
 
     def definition(self, nest: Nest, name: Name) -> Exp | None:

@@ -18,14 +18,10 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.analysis.steps import is_of_scalars
-from minifut.ir.accumulators import AccInput, UpdateAcc
-from minifut.ir.builder import Builder
-from minifut.ir.calls import called_in_threads
+from minifut.ir import accumulators, builder, calls, kernels, soacs
 from minifut.ir.core import Exp, Function, Program, Stm
-from minifut.ir.kernels import GRID, THREAD, Level
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
-from minifut.ir.soacs import SOAC_EXPRESSIONS
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes.flatten import inner_soac, interchange_loop, version_names
@@ -64,7 +60,7 @@ RULES: tuple[Rule, ...] = (
 
 LAST_RESORT: Rule = run_in_one_thread
 
-PARALLEL = (*SOAC_EXPRESSIONS, UpdateAcc)
+PARALLEL = (*soacs.SOAC_EXPRESSIONS, accumulators.UpdateAcc)
 """what kernels do: the memory of an accumulator is the device's"""
 
 
@@ -80,7 +76,7 @@ def flatten(
         names, scope_of(program), version_names.VersionNames(versions), derivation
     )
     constants = flattener.statements(program.constants)
-    inner = called_in_threads(program)
+    inner = calls.called_in_threads(program)
     functions = tuple(
         function if function.name in inner else flattener.function(function)
         for function in program.functions
@@ -106,7 +102,7 @@ def flatten_code(context: NestContext, statements: tuple[Stm, ...]) -> tuple[Stm
     """Statements of the host, or such that all threads of a group run: there all that
     is parallel is shared out among the threads."""
     build, versions = context.build, context.versions
-    if context.level == THREAD:
+    if context.level == kernels.THREAD:
         versions = version_names.VersionNames(version_names.FULL, versions.function)
     inside = _Flattener(
         build.names,
@@ -128,7 +124,7 @@ class _Flattener:
         scope: Scope,
         versions: version_names.VersionNames,
         derivation: Derivation | None,
-        level: Level = GRID,
+        level: kernels.Level = kernels.GRID,
         definitions: dict[Name, Exp] | None = None,
     ) -> None:
         self.names = names
@@ -146,7 +142,7 @@ class _Flattener:
 
     def node(self, node: Any) -> Any:
         """Host code: a body's statements one by one, other nodes part by part."""
-        if isinstance(node, AccInput):
+        if isinstance(node, accumulators.AccInput):
             # its operator runs wherever there is an update
             return sequential_operator(node, self.names, self.scope)
         statements = getattr(node, "statements", None)
@@ -155,7 +151,7 @@ class _Flattener:
         return map_children(node, self.node)
 
     def statements(self, statements: tuple[Stm, ...]) -> tuple[Stm, ...]:
-        build = Builder(self.names, self.scope)
+        build = builder.Builder(self.names, self.scope)
         context = NestContext(
             build,
             self.definitions,
@@ -170,7 +166,7 @@ class _Flattener:
         for statement in statements:
             build.location = statement.location
             if isinstance(statement.exp, PARALLEL):
-                if self.level == THREAD:
+                if self.level == kernels.THREAD:
                     statement = with_own_destinations(
                         build, self.definitions, statement
                     )

@@ -14,10 +14,8 @@ that becomes kernels (else it is better off inside a thread).
 
 from __future__ import annotations
 
+from minifut.ir import host_bodies, traverse, types
 from minifut.ir.core import Body, If, Index, Loop, Match, Param, Stm
-from minifut.ir.host_bodies import map_bodies
-from minifut.ir.traverse import substitute
-from minifut.ir.types import AccType
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.passes.flatten.distribute import distribute_body
@@ -80,7 +78,7 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
         initial.append(start.name)
         carried = context.expanded(nest, parameter.name, parameter.type)
         parameters.append(carried)
-        if isinstance(parameter.type, AccType):
+        if isinstance(parameter.type, types.AccType):
             accumulators[parameter.name] = carried.name
         else:
             row = Param(parameter.name, parameter.type)
@@ -100,7 +98,7 @@ def interchange_map_with_loop(judgement: Judgement, context: NestContext) -> Ans
     distribute_body(
         inside,
         nest.then(rows),
-        substitute(Body(exp.body.statements, varying), accumulators),
+        traverse.substitute(Body(exp.body.statements, varying), accumulators),
         tuple(results),
     )
     body = inside.build.finish(*given)
@@ -161,5 +159,5 @@ def interchange_map_with_branch(judgement: Judgement, context: NestContext) -> A
         distribute_body(inside, nest, body, results)
         return inside.build.finish(*(result.name for result in results))
 
-    context.emit(pattern, map_bodies(exp, branch))
+    context.emit(pattern, host_bodies.map_bodies(exp, branch))
     return EMITTED

@@ -16,17 +16,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace as replace_context
 
-from minifut.ir import core, kernels
-from minifut.ir.accumulators import WithAcc, updates_accumulators
+from minifut.ir import accumulators, core, kernels, scalars, search, soacs
 from minifut.ir.builder import Builder
 from minifut.ir.core import Exp, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import THREAD
 from minifut.ir.node import immutable, replace
-from minifut.ir.scalars import operator
-from minifut.ir.search import contains
 from minifut.ir.sizes import Size, maximum, product
-from minifut.ir.soacs import Hist, Scatter, Screma
 from minifut.ir.types import I64, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext, returns
@@ -49,7 +45,7 @@ MAKERS = (
 SEGMENTED = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
 
 
-@rule(Screma, label="G for l + 1", paper=PPOPP)
+@rule(soacs.Screma, label="G for l + 1", paper=PPOPP)
 def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
     r"""Each point of the nest and the map is a work-group that runs the map's body.
 
@@ -72,16 +68,16 @@ def run_map_in_groups(judgement: Judgement, context: NestContext) -> Answer:
         let ys: [n]i32 = map(n, (xs), \(x: i32) -> (i32) {mul_i32(x, x)})
     """
     nest, statement, pattern = judgement
-    exp = statement.exp_of(Screma)
+    exp = statement.exp_of(soacs.Screma)
     if not exp.is_map:
         return None
     if context.level == THREAD:
         return Declined("groups hold no groups")
     if "sequential" in statement.attributes:
         return SEQUENTIAL
-    if updates_accumulators(exp):
+    if accumulators.updates_accumulators(exp):
         return Declined("it updates accumulators, which lie in global memory")
-    if contains(exp.function, WithAcc):
+    if search.contains(exp.function, accumulators.WithAcc):
         return Declined("its threads would share an accumulator of the group")
     whole, body = nest.over(context.fresh_index("i"), exp)
     if not any_exploitable(body.statements, whole.bound):
@@ -118,10 +114,10 @@ def with_own_destinations(
         return build.let(core.Manifest(array, order), array.base)
 
     match statement.exp:
-        case Scatter() as exp:
+        case soacs.Scatter() as exp:
             copies = tuple(replace(d, array=own(d.array)) for d in exp.destinations)
             return replace(statement, exp=replace(exp, destinations=copies))
-        case Hist() as exp:
+        case soacs.Hist() as exp:
             operators = tuple(
                 replace(op, destinations=tuple(own(array) for array in op.destinations))
                 for op in exp.operators
@@ -169,7 +165,7 @@ def fits(build: Builder, needs: GroupRequirements) -> Name:
         threads = build.let(kernels.GetParameter(kernels.GROUP_SIZE), "threads")
         used = used + needs.thread_bytes * Size.of(threads)
     total = build.size_atom(used, "local_bytes")
-    return build.let(core.ScalarOp(operator("le", I64), (total, limit)), "fits")
+    return build.let(core.ScalarOp(scalars.operator("le", I64), (total, limit)), "fits")
 
 
 def _local_bytes(statements: tuple[Stm, ...], bound: frozenset[Name]) -> Size | None:

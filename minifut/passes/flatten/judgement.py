@@ -19,11 +19,9 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from minifut.ir.builder import i64
-from minifut.ir.core import Index, Param
+from minifut.ir import builder, core, types
 from minifut.ir.node import replace
 from minifut.ir.sizes import ONE
-from minifut.ir.types import AccType, array_of
 from minifut.passes.flatten.context import Judgement, NestContext
 from minifut.rewrite.rule import Declined, Emitted
 
@@ -49,12 +47,12 @@ def leave(judgement: Judgement, context: NestContext) -> bool:
     nest = nest.inside(context.fresh_index("i"), ONE)
     boxed = tuple(
         p
-        if isinstance(p.type, AccType)
-        else Param(build.names.like(p.name), array_of(p.type, (ONE,)))
+        if isinstance(p.type, types.AccType)
+        else core.Param(build.names.like(p.name), types.array_of(p.type, (ONE,)))
         for p in pattern
     )
     context.emit(boxed, Judgement(nest, inner, boxed).as_statement(context).exp)
     for bound, box in zip(pattern, boxed, strict=True):
         if bound is not box:
-            context.emit((bound,), Index(box.name, (i64(0),)))
+            context.emit((bound,), core.Index(box.name, (builder.i64(0),)))
     return True

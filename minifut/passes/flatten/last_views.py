@@ -12,12 +12,10 @@ Source: "Regular flattening", the rule for rearrange.
 
 from __future__ import annotations
 
+from minifut.ir import scope, sizes, traverse
 from minifut.ir.core import Body, Param, Rearrange, Reshape
 from minifut.ir.node import replace
-from minifut.ir.scope import add_parameters
-from minifut.ir.sizes import Size
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import bound_names
 from minifut.ir.types import array_of, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.context import Judgement, NestContext
@@ -65,7 +63,7 @@ def view_whole_results(judgement: Judgement, context: NestContext) -> Answer:
         *map(shape_of, rows),
         *(v.shape for v in views.values() if isinstance(v, Reshape)),
     ]
-    own = {*bound_names(exp.function), *nest.bound}
+    own = {*traverse.bound_names(exp.function), *nest.bound}
     if any(not own.isdisjoint(size.names()) for shape in shapes for size in shape):
         return Declined("a shape differs between points")
     around = (*nest.sizes, exp.width)
@@ -80,7 +78,7 @@ def view_whole_results(judgement: Judgement, context: NestContext) -> Answer:
         inner[place] = Param(name, array_of(row, (exp.width,)))
         whole[place] = Param(name, array_of(row, around))
         seen.append((pattern[place], _of_whole(views[atom], around, name)))
-    add_parameters(context.build.scope, whole)
+    scope.add_parameters(context.build.scope, whole)
     function = replace(exp.function, body=inside, results=rows)
     viewed = replace(
         statement, pattern=tuple(inner), exp=replace(exp, function=function)
@@ -107,7 +105,7 @@ def _without_views(body: Body) -> tuple[dict[Name, Rearrange | Reshape], Body]:
 
 
 def _of_whole(
-    view: Rearrange | Reshape, around: tuple[Size, ...], whole: Name
+    view: Rearrange | Reshape, around: tuple[sizes.Size, ...], whole: Name
 ) -> Rearrange | Reshape:
     """The view of an array that has these dimensions around the one that is viewed."""
     if isinstance(view, Reshape):

@@ -27,18 +27,12 @@ Source: "Incremental flattening", continued above the outermost map.
 from __future__ import annotations
 
 from minifut.analysis.steps import LoopStep, is_of_elements, is_of_scalars, step_of
-from minifut.ir import core
-from minifut.ir.core import Body, Constant, Param, Stm
+from minifut.ir import core, search, traverse, types
 from minifut.ir.kernels import GRID, AtLeast
-from minifut.ir.search import contains
 from minifut.ir.sizes import ONE, Size, maximum
-from minifut.ir.traverse import atom_size, rename
-from minifut.ir.types import I64, AccType
-from minifut.passes.flatten import version_names
+from minifut.passes.flatten import exploitable, loop_pieces, version_names
 from minifut.passes.flatten.context import Judgement, NestContext
-from minifut.passes.flatten.exploitable import is_regular
 from minifut.passes.flatten.judgement import PPOPP, Answer, leave
-from minifut.passes.flatten.loop_pieces import emit_in_pieces
 from minifut.rewrite.rule import EMITTED, Declined, rule
 
 LARGEST, LARGEST_OF_KNOWN_COST = 160, 480
@@ -103,11 +97,11 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     around = versions.in_loop
     if around is not None and _has_same_commands(around, loop):
         return Declined("it is inside of such a loop")
-    if not is_regular({p.name for p in pattern}, pattern):
+    if not exploitable.is_regular({p.name for p in pattern}, pattern):
         return Declined("a result has a size that the loop computes")
-    if any(isinstance(p.type, AccType) for p in pattern):
+    if any(isinstance(p.type, types.AccType) for p in pattern):
         return ON_HOST
-    if contains(loop, core.Trace):
+    if search.contains(loop, core.Trace):
         return ON_HOST
     step = step_of(loop)
     is_scalar = step is None and is_of_scalars(loop.body)
@@ -136,7 +130,7 @@ def choose_version_of_loop(judgement: Judgement, context: NestContext) -> Answer
     versions.in_loop = around
     copy = context.build.copy(statement)
     if is_scalar and isinstance(loop.form, core.WhileLoop):
-        emit_in_pieces(copy, copy.pattern, nest, thread)
+        loop_pieces.emit_in_pieces(copy, copy.pattern, nest, thread)
     else:
         leave(Judgement(nest, copy, copy.pattern), thread)
     branches = (_branch(kernels, statement.pattern), _branch(thread, copy.pattern))
@@ -149,11 +143,11 @@ def _has_same_commands(around: core.Loop, loop: core.Loop) -> bool:
     return is_of_elements(around.body) or not is_of_elements(loop.body)
 
 
-def _is_short(statement: Stm) -> bool:
+def _is_short(statement: core.Stm) -> bool:
     """Whether the number of iterations is known, and they are few."""
     form = getattr(statement.exp, "form", None)
     count = form.bound if isinstance(form, core.ForLoop) else None
-    return isinstance(count, Constant) and (
+    return isinstance(count, core.Constant) and (
         int(count.value) * version_names.weight(statement) <= SHORT_WORK
     )
 
@@ -162,10 +156,12 @@ def _in_i64(context: NestContext, size: Size) -> Size:
     """The size over names of type i64; bounds of loops may be others."""
     build = context.build
     names = sorted(size.names(), key=lambda name: (name.tag, name.base))
-    return size.substitute({n: atom_size(build.convert(n, I64)) for n in names})
+    return size.substitute(
+        {n: traverse.atom_size(build.convert(n, types.I64)) for n in names}
+    )
 
 
-def _branch(context: NestContext, pattern: tuple[Param, ...]) -> Body:
+def _branch(context: NestContext, pattern: tuple[core.Param, ...]) -> core.Body:
     """What was emitted there, with names of its own."""
     made = context.build.finish(*(parameter.name for parameter in pattern))
-    return rename(made, context.build.names)
+    return traverse.rename(made, context.build.names)

@@ -11,14 +11,9 @@ that only checks runs instead.
 
 from __future__ import annotations
 
-from minifut.ir.builder import i64
+from minifut.ir import builder, kernels, scalars, sizes, traverse, types
 from minifut.ir.core import Body, If, ScalarOp, Stm
-from minifut.ir.kernels import SegMap
-from minifut.ir.scalars import operator
-from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma
-from minifut.ir.traverse import rename
-from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.flatten.cheap import all_cheap, has_check
 from minifut.passes.flatten.context import Judgement, NestContext, returns
@@ -97,16 +92,19 @@ def split_perfect(body: Body) -> tuple[tuple[Stm, ...], Stm, tuple[int, ...]] | 
     return tuple(before), last, tuple(result.index(name) for name in names)
 
 
-def check_if_empty(context: NestContext, nest: Nest, width: Size) -> None:
+def check_if_empty(context: NestContext, nest: Nest, width: sizes.Size) -> None:
     """Emit the kernel that runs the nest's checks if a dimension inside is empty."""
     build = context.build
     known = width.as_constant
     if known is not None and known > 0:
         return
-    test = ScalarOp(operator("le", I64), (build.size_atom(width), i64(0)))
+    test = ScalarOp(
+        scalars.operator("le", types.I64), (build.size_atom(width), builder.i64(0))
+    )
     empty: Name = build.let(test, "empty")
-    kernel = rename(
-        SegMap(context.level, nest.space, returns(nest.statements, ()), ()), build.names
+    kernel = traverse.rename(
+        kernels.SegMap(context.level, nest.space, returns(nest.statements, ()), ()),
+        build.names,
     )
     then = Body((Stm((), kernel, (), build.location),), ())
     context.emit((), If(empty, then, Body((), ())))

@@ -12,14 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from minifut.ir import sizes, traverse, types
 from minifut.ir.core import Atom, Body, If, Iota, Rearrange, Stm
 from minifut.ir.host_bodies import host_statements
 from minifut.ir.kernels import AtLeast, SegMap
 from minifut.ir.node import immutable, replace
-from minifut.ir.sizes import Size, product
 from minifut.ir.soacs import Screma
-from minifut.ir.traverse import rename
-from minifut.ir.types import shape_of
 from minifut.passes.flatten.context import SEGMENTED, Judgement, NestContext
 from minifut.passes.flatten.defaults import GPU_BUSY, INTRA_DEFAULTS, LastVersion
 from minifut.passes.flatten.intra_group import fits, requirements_of, run_map_in_groups
@@ -76,9 +74,9 @@ class VersionChoice:
         condition = context.build.let(AtLeast(points, chosen), OUTER)
         context.emit(self.judgement.pattern, If(condition, self.body(first), last))
 
-    def points(self) -> Size:
+    def points(self) -> sizes.Size:
         """How many points the outer maps have."""
-        return product((*self.judgement.nest.sizes, self.soac.width))
+        return sizes.product((*self.judgement.nest.sizes, self.soac.width))
 
     @property
     def soac(self) -> Screma:
@@ -96,7 +94,7 @@ class VersionChoice:
         """Whether the rows of all points are columns in memory: neighbouring points
         have neighbouring elements."""
         pairs = zip(self.soac.function.parameters, self.soac.arrays, strict=True)
-        rows = [array for p, array in pairs if shape_of(p.type)]
+        rows = [array for p, array in pairs if types.shape_of(p.type)]
         made = [self.context.definitions.get(array) for array in rows]
         return bool(made) and all(
             isinstance(exp, Rearrange)
@@ -109,7 +107,7 @@ class VersionChoice:
         made = context.build.finish(
             *(parameter.name for parameter in self.judgement.pattern)
         )
-        return rename(made, context.build.names)
+        return traverse.rename(made, context.build.names)
 
     def groups(self, stem: str) -> _Groups | None:
         """The version in groups, with what decides for it, if it can be made."""

@@ -17,13 +17,11 @@ from dataclasses import field
 from typing import TypeAlias
 
 from minifut.analysis.steps import is_plain
-from minifut.ir import core, kernels
+from minifut.ir import core, kernels, soacs, traverse
 from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
 from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
-from minifut.ir.soacs import operand_count
-from minifut.ir.traverse import children, own_names
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.made_in_place import made_in_place
@@ -213,7 +211,7 @@ class _Reader:
                 self.known[bound[0].name] = self.sum_of(size)
             case _:
                 used: set[Name] = set()
-                own_names(exp, used)
+                traverse.own_names(exp, used)
                 for name in used:
                     if name in self.views:
                         self.row(*self.views[name], loops)
@@ -244,7 +242,7 @@ class _Reader:
                 self.inner.update(p.name for p in parameters)
                 self.statements(body.statements, loops)
             case _:
-                for child in children(exp):
+                for child in traverse.children(exp):
                     self.nested(child, loops)
 
     def loop(self, body: core.Body, variable: Name, loops: tuple[Name, ...]) -> None:
@@ -357,7 +355,7 @@ class _Reader:
         indices = kernel.space.indices
         segments = 0
         if isinstance(kernel, kernels.SegRed):
-            segments = operand_count(kernel.operators)
+            segments = soacs.operand_count(kernel.operators)
         elif isinstance(kernel, kernels.SegHist):
             return
         at = [Place(frozenset({index})) for index in indices]

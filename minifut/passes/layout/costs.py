@@ -19,12 +19,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from minifut.ir import core, kernels
-from minifut.ir.core import Stm
+from minifut.ir import core, kernels, search, traverse, types
 from minifut.ir.node import immutable
-from minifut.ir.search import contains
-from minifut.ir.traverse import walk
-from minifut.ir.types import ArrayType, Type, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access, SegmentedOperation, count
 from minifut.passes.layout.rounds import folds_in_vectors
@@ -68,9 +64,9 @@ class Machine:
     transposition: float
     access: Callable[[Access, Name, int, Lanes], float]
 
-    def transposition_cost(self, type_: Type) -> float:
+    def transposition_cost(self, type_: types.Type) -> float:
         """The cost of a copy in another order."""
-        nbytes = count(shape_of(type_)) * element_of(type_).bytes
+        nbytes = count(types.shape_of(type_)) * types.element_of(type_).bytes
         return LAUNCH + self.transposition * nbytes
 
     def cost(
@@ -142,15 +138,17 @@ def ways_of(kernel: SegmentedOperation, machine: Machine) -> tuple[Lanes, ...]:
 def is_vectorised(kernel: SegmentedOperation) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors, however they
     access memory: threads make or copy no arrays."""
-    return not any(isinstance(type_, ArrayType) for type_ in kernel.types) and not any(
-        isinstance(node, Stm)
+    return not any(
+        isinstance(type_, types.ArrayType) for type_ in kernel.types
+    ) and not any(
+        isinstance(node, core.Stm)
         and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-        and any(isinstance(p.type, ArrayType) for p in node.pattern)
-        for node in walk(kernel.body)
+        and any(isinstance(p.type, types.ArrayType) for p in node.pattern)
+        for node in traverse.walk(kernel.body)
     )
 
 
 def cannot_fail(kernel: SegmentedOperation) -> bool:
     """Whether points have neither checks nor calls: a CPU runs those that have arrays
     of their own in lanes if they access others along the points."""
-    return not contains(kernel.body, core.Assert | core.Apply)
+    return not search.contains(kernel.body, core.Assert | core.Apply)

@@ -24,8 +24,7 @@ from minifut.ir.node import mutable, replace
 from minifut.ir.scope import Scope, add_parameters, scope_of
 from minifut.ir.traverse import substitute
 from minifut.names import Name, NameSource
-from minifut.passes.layout import rules
-from minifut.passes.layout.accesses import KERNELS
+from minifut.passes.layout import accesses, costs, rearranged, rules
 from minifut.passes.layout.choices import (
     BranchChoice,
     Dimension,
@@ -33,9 +32,7 @@ from minifut.passes.layout.choices import (
     LayoutChoice,
     LoopChoice,
 )
-from minifut.passes.layout.costs import MACHINES
 from minifut.passes.layout.plan import plan
-from minifut.passes.layout.rearranged import write_rearranged
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.trace import Trace
 
@@ -49,12 +46,12 @@ def lay_out(
     context = StatementContext(names, scope, {})
     functions = []
     for function in program.functions:
-        choices = plan(function, scope, MACHINES[schedule])
+        choices = plan(function, scope, costs.MACHINES[schedule])
         changed = function
         if any(map(_changes, choices.values())):
             maker = _LayoutRewriter(choices, names, scope, trace)
             changed = replace(function, body=maker.body(function.body, {}, ()))
-        functions.append(write_rearranged(changed, context, trace))
+        functions.append(rearranged.write_rearranged(changed, context, trace))
     pairs = zip(functions, program.functions, strict=True)
     if all(one is other for one, other in pairs):
         return program
@@ -222,7 +219,7 @@ class _LayoutRewriter:
                 self.innermost[copy.pattern[0].name] = dimension
         *before, kernel = after
         self.emit(*before)
-        if not _changes(choice) and isinstance(statement.exp, KERNELS):
+        if not _changes(choice) and isinstance(statement.exp, accesses.KERNELS):
             self.trace.decline(
                 rules.coalesce_by_transposition, statement, NOTHING_GAINED
             )

@@ -17,10 +17,8 @@ from minifut.ir.scope import Scope
 from minifut.ir.traverse import free_names
 from minifut.ir.types import ArrayType
 from minifut.names import Name
-from minifut.passes.layout.accesses import KERNELS
-from minifut.passes.layout.by_default import DECIDING, value_by_default
+from minifut.passes.layout import accesses, by_default, costs
 from minifut.passes.layout.choices import Dimension, KernelFacts
-from minifut.passes.layout.costs import Machine
 
 SELDOM = 1 / 256
 """of the cost of a branch that is taken with other parameters than the defaults"""
@@ -36,7 +34,7 @@ class FunctionFacts:
     `arrays` of several dimensions that a statement uses, and those that it makes."""
 
     scope: Scope
-    machine: Machine
+    machine: costs.Machine
     kernels: dict[int, KernelFacts] = field(default_factory=dict)
     wanted: dict[int, set[Dimension]] = field(default_factory=dict)
     later: dict[int, list[set[Name]]] = field(default_factory=dict)
@@ -56,9 +54,9 @@ class FunctionFacts:
             exp = statement.exp
             for inner in host_bodies(exp):
                 found |= self.collect(inner)
-            if isinstance(exp, DECIDING):
+            if isinstance(exp, by_default.DECIDING):
                 self.definitions[statement.pattern[0].name] = statement
-            if isinstance(exp, KERNELS) and exp.level == kernels.GRID:
+            if isinstance(exp, accesses.KERNELS) and exp.level == kernels.GRID:
                 facts = KernelFacts.of(statement, self.scope, self.machine)
                 self.kernels[id(statement)] = facts
                 found |= facts.interesting
@@ -70,7 +68,7 @@ class FunctionFacts:
         bodies = host_bodies(exp)
         if isinstance(exp, core.If):
             kind = self.machine.schedule
-            taken = value_by_default(exp.condition, self.definitions, kind)
+            taken = by_default.value_by_default(exp.condition, self.definitions, kind)
             if taken is not None:
                 return [1.0, SELDOM] if taken else [SELDOM, 1.0]
         return [1 / len(bodies)] * len(bodies)

@@ -13,31 +13,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from minifut.ir import core
-from minifut.ir.core import Atom, Param, Stm
-from minifut.ir.kernels import Returns, SegMap
-from minifut.ir.traverse import free_names
-from minifut.ir.types import ArrayType
+from minifut.ir import core, kernels, traverse, types
 from minifut.names import Name
 
 
-def made_in_place(statement: Stm) -> Iterator[tuple[Param, set[Name]]]:
+def made_in_place(statement: core.Stm) -> Iterator[tuple[core.Param, set[Name]]]:
     """The results of a kernel that are arrays of each point, with the names that these
     have within it."""
     kernel = statement.exp
-    if not isinstance(kernel, SegMap):
+    if not isinstance(kernel, kernels.SegMap):
         return
     rank = len(kernel.space.indices)
     for bound, result in zip(statement.pattern, kernel.body.result, strict=True):
-        is_array = isinstance(bound.type, ArrayType) and bound.type.rank > rank
-        if is_array and isinstance(result, Returns):
+        is_array = isinstance(bound.type, types.ArrayType) and bound.type.rank > rank
+        if is_array and isinstance(result, kernels.Returns):
             names = _names(result.value)
             _add_sources(kernel.body.statements, names)
             # what is passed on first may be an array of the host, which is copied
-            yield bound, names - free_names(kernel)
+            yield bound, names - traverse.free_names(kernel)
 
 
-def _add_sources(statements: tuple[Stm, ...], names: set[Name]) -> None:
+def _add_sources(statements: tuple[core.Stm, ...], names: set[Name]) -> None:
     """Add what the arrays of these names are made of in place: updated arrays, what
     loops pass on, results of branches."""
     for statement in reversed(statements):
@@ -58,5 +54,5 @@ def _add_sources(statements: tuple[Stm, ...], names: set[Name]) -> None:
                         _add_sources(body.statements, names)
 
 
-def _names(atom: Atom) -> set[Name]:
+def _names(atom: core.Atom) -> set[Name]:
     return {atom} if isinstance(atom, Name) else set()

@@ -25,14 +25,11 @@ from collections import Counter
 from functools import partial
 
 from minifut.analysis.layouts import Order
-from minifut.ir.builder import i64
+from minifut.ir import builder, search, sizes, traverse
 from minifut.ir.core import Body, Function, If, Loop, Manifest, Param, Rearrange, Stm
 from minifut.ir.host_bodies import map_bodies
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.node import replace, same_or
-from minifut.ir.search import contains
-from minifut.ir.sizes import product
-from minifut.ir.traverse import free_names
 from minifut.ir.types import array_of, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.rules import make_result_in_layout, make_results
@@ -81,7 +78,7 @@ def _views(body: Body) -> dict[Name, Order]:
     views = [s.exp for s in body.statements if isinstance(s.exp, Rearrange)]
     if not views:
         return {}
-    uses = Counter(name for s in body.statements for name in free_names(s))
+    uses = Counter(name for s in body.statements for name in traverse.free_names(s))
     uses.update(atom for atom in body.result if isinstance(atom, Name))
     return {view.array: view.permutation for view in views if uses[view.array] == 1}
 
@@ -94,7 +91,7 @@ def _in_columns(
     kernel = statement.exp_of(SegMap)
     build = context.builder(statement)
     columns = build.size_atom(kernel.space.sizes[-1])
-    many = build.op("ge", columns, i64(MANY))
+    many = build.op("ge", columns, builder.i64(MANY))
     bound = [p.name for p in statement.pattern]
     branches = []
     for in_columns in (True, False):
@@ -146,11 +143,11 @@ def _orders(
         and bound.name in views
         and views[bound.name][-1] == last
         and len(shape_of(type_)) >= 1
-        and _has_rows(product(shape_of(type_)).as_constant, most, kernel)
+        and _has_rows(sizes.product(shape_of(type_)).as_constant, most, kernel)
     }
 
 
 def _has_rows(length: int | None, most: int | None, kernel: SegMap) -> bool:
     if most is not None:
         return length is not None and length <= most
-    return length is None and contains(kernel.body, Loop)
+    return length is None and search.contains(kernel.body, Loop)

@@ -14,12 +14,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from minifut.analysis.steps import is_plain
-from minifut.ir import core
+from minifut.ir import core, scalar_opencl, types
 from minifut.ir.core import Constant, ForLoop, ScalarOp, Stm
-from minifut.ir.scalar_opencl import FEW_ROUNDS, REORDERED, calls_library
 from minifut.ir.search import nodes_of
 from minifut.ir.traverse import free_names, walk
-from minifut.ir.types import BOOL
 from minifut.names import Name
 
 if TYPE_CHECKING:
@@ -77,7 +75,7 @@ def _computes(statement: Stm, name: Name) -> bool:
     in a branch of one that has a variable for an operand."""
     exp = statement.exp
     return isinstance(exp, ScalarOp) or any(
-        node.exp.operator.result != BOOL
+        node.exp.operator.result != types.BOOL
         for node in nodes_of(Stm, exp)
         if isinstance(node.exp, ScalarOp) and name in node.exp.operands
     )
@@ -90,7 +88,7 @@ def _reorders(statement: Stm, name: Name, reduces: bool) -> bool:
     return (
         isinstance(exp, ScalarOp)
         and exp.operands.count(name) == 1
-        and exp.operator.name in REORDERED
+        and exp.operator.name in scalar_opencl.REORDERED
         and (reduces or not exp.operator.result.is_float)
     )
 
@@ -104,7 +102,7 @@ def _folds_in_any_order(statement: Stm) -> bool:
     if not isinstance(loop, core.Loop) or not isinstance(loop.form, ForLoop):
         return False
     bound, body = loop.form.bound, loop.body.statements
-    if isinstance(bound, Constant) and bound.value <= FEW_ROUNDS:
+    if isinstance(bound, Constant) and bound.value <= scalar_opencl.FEW_ROUNDS:
         return False
     if not all(is_plain(s) and not _calls(s) for s in body):
         return False
@@ -122,7 +120,7 @@ def _folds_in_any_order(statement: Stm) -> bool:
 def _calls(statement: Stm) -> bool:
     """Whether it calls a function, of which only explicit vectors are made."""
     exp = statement.exp
-    return isinstance(exp, ScalarOp) and calls_library(exp.operator)
+    return isinstance(exp, ScalarOp) and scalar_opencl.calls_library(exp.operator)
 
 
 def _collects(statement: Stm, name: Name, reduces: bool) -> bool:
@@ -133,4 +131,4 @@ def _collects(statement: Stm, name: Name, reduces: bool) -> bool:
     operator = exp.operator
     if operator.result.is_float:
         return reduces and operator.name in FLOATS
-    return operator.result.is_integer and operator.name in REORDERED
+    return operator.result.is_integer and operator.name in scalar_opencl.REORDERED

@@ -10,11 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from minifut.analysis.layouts import Order, innermost
+from minifut.ir import kernels, traverse, types
 from minifut.ir.core import Manifest, Param, Rearrange, Stm
-from minifut.ir.kernels import GRID, Returns, SegMap, SegSpace
 from minifut.ir.node import replace
-from minifut.ir.traverse import substitute
-from minifut.ir.types import ArrayType, array_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.accesses import KERNELS
 from minifut.passes.layout.choices import Dimension, KernelFacts, Offer
@@ -35,12 +33,12 @@ def transpose_operands(
     copies: dict[Name, Name] = {}
     for array, dimension in reads:
         type_ = context.scope[array]
-        assert isinstance(type_, ArrayType)
+        assert isinstance(type_, types.ArrayType)
         order = innermost(dimension, type_.rank)
         copies[array] = build.let(Manifest(array, order), array.base)
     return (
         *build.statements,
-        replace(statement, exp=substitute(statement.exp, copies)),
+        replace(statement, exp=traverse.substitute(statement.exp, copies)),
     )
 
 
@@ -87,21 +85,21 @@ def exchange_dimensions(
 ) -> tuple[Stm, ...]:
     """The kernel with one variable innermost, and its results as views in the old
     order."""
-    kernel = statement.exp_of(SegMap)
+    kernel = statement.exp_of(kernels.SegMap)
     space = kernel.space
     order = innermost(space.indices.index(fastest), len(space.indices))
     sizes = tuple(space.sizes[d] for d in order)
     moved = replace(
-        kernel, space=SegSpace(tuple(space.indices[d] for d in order), sizes)
+        kernel, space=kernels.SegSpace(tuple(space.indices[d] for d in order), sizes)
     )
     pattern = tuple(
-        Param(context.names.like(p.name), array_of(type_, sizes))
+        Param(context.names.like(p.name), types.array_of(type_, sizes))
         for p, type_ in zip(statement.pattern, kernel.types, strict=True)
     )
     build = context.builder(statement)
     build.append(replace(statement, pattern=pattern, exp=moved))
     for bound, made in zip(statement.pattern, pattern, strict=True):
-        rank = len(shape_of(bound.type))
+        rank = len(types.shape_of(bound.type))
         back = (*map(order.index, range(len(order))), *range(len(order), rank))
         view = Stm((bound,), Rearrange(back, made.name), (), statement.location)
         build.append(view)
@@ -131,7 +129,7 @@ def exchange_kernel_dimensions(statement: Stm, context: StatementContext) -> Out
         let y: [n][m]f32 = segmap grid (i < n, j < m) -> (f32) {returns a[i, j]}
     """
     facts = _facts(statement, context)
-    if facts is None or not isinstance(statement.exp, SegMap):
+    if facts is None or not isinstance(statement.exp, kernels.SegMap):
         return None
 
     lanes = facts.offers[0].lanes
@@ -199,8 +197,8 @@ def make_result_in_layout(statement: Stm, context: StatementContext) -> Outcome:
 
 def _facts(statement: Stm, context: StatementContext) -> KernelFacts | None:
     kernel = statement.exp
-    if not isinstance(kernel, KERNELS) or kernel.level != GRID:
+    if not isinstance(kernel, KERNELS) or kernel.level != kernels.GRID:
         return None
-    if not all(isinstance(r, Returns) for r in kernel.body.result):
+    if not all(isinstance(r, kernels.Returns) for r in kernel.body.result):
         return None
     return KernelFacts.of(statement, dict(context.scope), GPU)

@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, difference
-from minifut.ir.core import Atom, ScalarOp
-from minifut.ir.soacs import Scan, Screma
-from minifut.ir.types import I64
+from minifut.ir import core, soacs, types
 
 
 def limited_results(facts: Facts, exp: object, width: Form) -> list[bool]:
     """For each result, while the facts of the function hold; nothing of other SOACs."""
-    if not isinstance(exp, Screma):
+    if not isinstance(exp, soacs.Screma):
         return []
     function = exp.function
     inside = [
-        type_ == I64 and _is_index(facts, atom, width)
+        type_ == types.I64 and _is_index(facts, atom, width)
         for atom, type_ in zip(function.body.result, function.results, strict=True)
     ]
     at = 0
@@ -37,11 +35,11 @@ def limited_results(facts: Facts, exp: object, width: Form) -> list[bool]:
     return inside
 
 
-def _is_index(facts: Facts, atom: Atom, width: Form) -> bool:
+def _is_index(facts: Facts, atom: core.Atom, width: Form) -> bool:
     return facts.natural_atom(atom) is not None and facts.below(atom, width) is not None
 
 
-def _selects(facts: Facts, scan: Scan, width: Form) -> bool:
+def _selects(facts: Facts, scan: soacs.Scan, width: Form) -> bool:
     """Whether it is by a maximum or minimum whose neutral element does no harm."""
     body, (neutral,) = scan.operator.body, scan.neutral
     if len(body.statements) != 1:
@@ -51,7 +49,7 @@ def _selects(facts: Facts, scan: Scan, width: Form) -> bool:
         return False
     exp = statement.exp
     names = {p.name for p in scan.operator.parameters}
-    if not isinstance(exp, ScalarOp) or set(exp.operands) != names:
+    if not isinstance(exp, core.ScalarOp) or set(exp.operands) != names:
         return False
     match exp.operator.name:
         case "max":

@@ -6,12 +6,9 @@ if c then {true} else {false}  →  c       assert(true, ..)        →  nothing
 
 from __future__ import annotations
 
-from minifut.ir import core
+from minifut.ir import core, scalars, traverse, types
 from minifut.ir.core import Assert, Atom, Body, Constant, If, Match, Stm
 from minifut.ir.node import replace
-from minifut.ir.scalars import operator
-from minifut.ir.traverse import substitute
-from minifut.ir.types import BOOL
 from minifut.rewrite.context import StatementContext, with_expression, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 
@@ -84,7 +81,7 @@ def select_truth_by_logic(statement: Stm, context: StatementContext) -> Outcome:
             truth = bool(constant.value)
             negated = truth == opposite
             condition = build.op("not", exp.condition) if negated else exp.condition
-            logic = operator("or" if truth else "and", BOOL)
+            logic = scalars.operator("or" if truth else "and", types.BOOL)
             chosen = core.ScalarOp(logic, (condition, other))
             return with_expression(statement, chosen, build)
     return SELECT_TRUTH_REFUSED
@@ -124,7 +121,7 @@ def drop_common_results(statement: Stm, context: StatementContext) -> Outcome:
         for body in (exp.then, exp.otherwise)
     ]
     left = Stm(
-        substitute(tuple(pattern[n] for n in kept), known),
+        traverse.substitute(tuple(pattern[n] for n in kept), known),
         If(exp.condition, *branches),
         statement.attributes,
         statement.location,

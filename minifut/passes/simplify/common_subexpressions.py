@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import core
-from minifut.ir.core import Atom, Exp
-from minifut.ir.scalars import identities
+from minifut.ir import core, scalars
 from minifut.names import Name
 
 
-def key_of(exp: Exp) -> Any:
+def key_of(exp: core.Exp) -> Any:
     """Equal keys mean equal values; None for what is not shared."""
     match exp:
         case core.ScalarOp(operator, operands):
-            if len(operands) == 2 and identities(operator).commutative:
+            if len(operands) == 2 and scalars.identities(operator).commutative:
                 operands = tuple(sorted(operands, key=_place))
             return (core.ScalarOp, operator, operands)
         case core.SizeExp(size):
@@ -40,6 +38,6 @@ def key_of(exp: Exp) -> Any:
     return None
 
 
-def _place(atom: Atom) -> tuple[int, str]:
+def _place(atom: core.Atom) -> tuple[int, str]:
     """The position of an operand among those whose order does not matter."""
     return (atom.tag, atom.base) if isinstance(atom, Name) else (-1, str(atom.value))

@@ -12,13 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from minifut.ir import core, traverse
-from minifut.ir.calls import reachable
+from minifut.ir import calls, core, marks, search, traverse
 from minifut.ir.core import Body, Function, Program, Stm
 from minifut.ir.kernels import KernelBody, SegMap
-from minifut.ir.marks import LIVE, add_mark, has_mark
 from minifut.ir.node import flagged, replace, same_or
-from minifut.ir.search import contains
 from minifut.ir.soacs import Screma, operand_count
 from minifut.names import Name
 
@@ -27,7 +24,7 @@ EFFECTS = (core.Assert, core.Trace, core.Apply)
 
 def has_effects(node: object) -> bool:
     """Whether something inside must run even if its results are not needed."""
-    return contains(node, EFFECTS)
+    return search.contains(node, EFFECTS)
 
 
 def with_functions(program: Program, functions: tuple[Function, ...]) -> Program:
@@ -96,14 +93,14 @@ class _Sweep:
             return None
         if not all(used):
             statement = self.without_unused(statement, used)
-        elif has_mark(statement, LIVE):
+        elif marks.has_mark(statement, marks.LIVE):
             self.needed |= traverse.names_in(statement)
             return statement
         for bound in statement.pattern:
             traverse.own_names(bound, self.needed)
         exp = self.node(statement.exp)
         if exp is statement.exp and all(used):
-            add_mark(statement, LIVE)
+            marks.add_mark(statement, marks.LIVE)
         return replace(statement, exp=exp)
 
     def without_unused(self, statement: Stm, used: list[bool]) -> Stm:
@@ -168,7 +165,7 @@ def _fewer_carried(statement: Stm, exp: core.Loop, used: list[bool]) -> Stm:
     names = [parameter.name for parameter in exp.parameters]
     anyhow, needs = _needs(exp)
     results = set(flagged(names, used))
-    wanted = reachable(needs, anyhow | results)
+    wanted = calls.reachable(needs, anyhow | results)
     keep = [name in wanted for name in names]
     if all(keep) or not any(keep):
         return statement

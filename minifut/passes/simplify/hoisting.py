@@ -24,10 +24,8 @@ from collections.abc import Collection
 from typing import Any
 
 from minifut.immutables import immutable
-from minifut.ir import core
+from minifut.ir import core, kernels, marks
 from minifut.ir.builder import Builder, constant
-from minifut.ir.kernels import KernelBody
-from minifut.ir.marks import WITHOUT_INVARIANTS, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope
 from minifut.ir.search import contains
@@ -68,7 +66,7 @@ class _Hoister:
 
     def node(self, node: Any) -> Any:
         """Nodes from which nothing moves out."""
-        if isinstance(node, core.Body | KernelBody):
+        if isinstance(node, core.Body | kernels.KernelBody):
             return replace(node, statements=self.statements(node.statements))
         return map_children(node, self.node)
 
@@ -83,7 +81,7 @@ class _Hoister:
         """What moved out of the statement, and the statement."""
         exp = statement.exp
         moved: list[core.Stm] = []
-        if has_mark(statement, WITHOUT_INVARIANTS):
+        if marks.has_mark(statement, marks.WITHOUT_INVARIANTS):
             return moved, statement
         if isinstance(exp, core.Loop):
             local = {p.name for p in exp.parameters}
@@ -97,7 +95,7 @@ class _Hoister:
         else:
             new = map_children(exp, self.node)
         if new is exp and not moved:
-            add_mark(statement, WITHOUT_INVARIANTS)
+            marks.add_mark(statement, marks.WITHOUT_INVARIANTS)
         return moved, replace(statement, exp=new)
 
     def part(

@@ -14,11 +14,9 @@ from collections.abc import Container
 from typing import Any
 
 from minifut.analysis.facts import Facts
+from minifut.ir import search, soacs, types
 from minifut.ir.core import Body, If, Index, Loop, ScalarOp, Stm
 from minifut.ir.node import replace
-from minifut.ir.search import contains
-from minifut.ir.soacs import Screma
-from minifut.ir.types import ScalarType
 from minifut.passes.remove_checks.rules import FactContext
 from minifut.passes.speculate.branches import NOT_KNOWN, elements_exist, is_plain
 from minifut.passes.unroll_nests import is_scalar_function
@@ -96,11 +94,11 @@ def folded_side(node: Any) -> Body | None:
 def _is_fold(statement: Stm) -> bool:
     exp = statement.exp
     return (
-        isinstance(exp, Screma)
+        isinstance(exp, soacs.Screma)
         and exp.is_redomap
-        and all(isinstance(p.type, ScalarType) for p in statement.pattern)
+        and all(isinstance(p.type, types.ScalarType) for p in statement.pattern)
         and is_scalar_function(exp.function)
-        and not contains(exp.function, (Index, Loop))
+        and not search.contains(exp.function, (Index, Loop))
     )
 
 

@@ -28,13 +28,10 @@ from typing import TypeAlias, TypeGuard
 from minifut.analysis.facts import Facts
 from minifut.analysis.facts.forms import Form, combine, constant_of, difference, number
 from minifut.analysis.facts.known import SIZE_LIMIT
-from minifut.ir import core
+from minifut.ir import core, search, traverse, types
 from minifut.ir.core import ForLoop, Iota, Loop, ScalarOp, Stm
 from minifut.ir.node import mutable
-from minifut.ir.search import contains
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import bound_names, free_names, walk
-from minifut.ir.types import I64
 from minifut.names import Name
 from minifut.passes.split.nest import ScalarNest
 
@@ -77,7 +74,7 @@ class Borders:
 
 def borders(facts: Facts, nest: ScalarNest) -> Borders:
     """What the conditions of a nest single out."""
-    asked = [n for s in nest.body for n in walk(s) if _decides(n)]
+    asked = [n for s in nest.body for n in traverse.walk(s) if _decides(n)]
     found = Borders([(0, 0)] * len(nest.levels))
     needed = _dimensions_of_rows(nest)
     with facts.inner():
@@ -108,7 +105,7 @@ def borders(facts: Facts, nest: ScalarNest) -> Borders:
 def _dimensions_of_rows(nest: ScalarNest) -> set[int]:
     """Those along which clamps are not the same for a row: the last one that is mapped
     and those inside of it, all if the body has loops."""
-    if any(contains(s, LOOPS) for s in nest.body):
+    if any(search.contains(s, LOOPS) for s in nest.body):
         return {*range(len(nest.levels))}
     mapped = [at for at, level in enumerate(nest.levels) if not level.reduces]
     return {*range(max(mapped, default=0), len(nest.levels))}
@@ -123,7 +120,7 @@ def _enter(facts: Facts, nest: ScalarNest) -> None:
 
 def define_within(facts: Facts, statement: Stm) -> None:
     """Define a statement and all inside of it, with the numbers of inner loops."""
-    for node in walk(statement):
+    for node in traverse.walk(statement):
         match node:
             case Loop(form=ForLoop(index, bound, _)):
                 facts.run_over(index, facts.form(bound), "the loop")
@@ -172,13 +169,13 @@ class _Outside:
 
     def __init__(self, facts: Facts, nest: ScalarNest) -> None:
         self.facts, self.nest = facts, nest
-        used = {name for s in nest.body for name in free_names(s)}
-        inside = {name for s in nest.body for name in bound_names(s)}
+        used = {name for s in nest.body for name in traverse.free_names(s)}
+        inside = {name for s in nest.body for name in traverse.bound_names(s)}
         inside.update(level.index for level in nest.levels)
         self.names = {
             name
             for name in used - inside
-            if facts.types[name] == I64 and facts.range_of(name)[0] < 0
+            if facts.types[name] == types.I64 and facts.range_of(name)[0] < 0
         }
 
     def learn(self, node: ScalarOp, found: Borders) -> None:

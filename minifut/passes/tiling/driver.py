@@ -18,14 +18,12 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
+from minifut.ir import host_bodies, traverse, types
 from minifut.ir.core import Atom, Body, Function, If, Iota, Param, Program, Stm
-from minifut.ir.host_bodies import map_statements
 from minifut.ir.kernels import GRID, AtLeast, SegMap
 from minifut.ir.node import immutable, mutable, replace
 from minifut.ir.scope import Scope, fresh_copy, scope_of
 from minifut.ir.sizes import ONE, Size, maximum, minimum, product
-from minifut.ir.traverse import free_names, map_children, substitute
-from minifut.ir.types import AccType
 from minifut.names import Name, NameSource
 from minifut.passes.tiling import versions
 from minifut.passes.tiling.composition import BLOCK_AND_REGISTER, RECOGNISE, SPLIT
@@ -61,7 +59,7 @@ class _Tiler:
 
     def node(self, node: Any) -> Any:
         """Host code: bodies statement by statement, other nodes part by part."""
-        return map_statements(node, self.statement)
+        return host_bodies.map_statements(node, self.statement)
 
     def statement(self, statement: Stm) -> tuple[Stm, ...]:
         made = self.tiled(statement)
@@ -77,7 +75,7 @@ class _Tiler:
             return self.chosen(version, version.body, statement)
         if isinstance(exp, If) and self.is_choice(exp):
             return self.choice(statement, exp)
-        return (map_children(statement, self.node),)
+        return (traverse.map_children(statement, self.node),)
 
     def is_choice(self, exp: If) -> bool:
         """Whether flattening made the branch."""
@@ -113,7 +111,7 @@ class _Tiler:
                 strict=True,
             )
         )
-        rest = substitute(Body((*above, *below), whole.result), results)
+        rest = traverse.substitute(Body((*above, *below), whole.result), results)
         rest = fresh_copy(rest, self.names, self.scope)
         middle = version.body.statements
         return Body(
@@ -140,7 +138,7 @@ class _Tiler:
         kernel = statement.exp_of(SegMap)
         if kernel.level != GRID or not redomaps_of(kernel):
             return None
-        if any(isinstance(type_, AccType) for type_ in kernel.types):
+        if any(isinstance(type_, types.AccType) for type_ in kernel.types):
             return None  # a tile has elements as results
         stem = self.stem_of(kernel)
         ordinal = self.taken.get(stem, 0)
@@ -253,7 +251,7 @@ class _Tiler:
         kernel = statement.exp_of(SegMap)
         found = [
             self.definitions[name]
-            for name in sorted(free_names(kernel), key=lambda name: name.tag)
+            for name in sorted(traverse.free_names(kernel), key=lambda name: name.tag)
             if name in self.definitions and isinstance(self.definitions[name].exp, Iota)
         ]
         body = replace(kernel.body, statements=(*found, *kernel.body.statements))
@@ -279,5 +277,5 @@ class TiledVersion:
         """The names that the tests need."""
         found: set[Name] = set()
         for statement in self.guards:
-            found |= free_names(statement)
+            found |= traverse.free_names(statement)
         return found

@@ -9,11 +9,9 @@ of the tiles, and a group reads what it needs of a and b once for all of them.
 
 from __future__ import annotations
 
-from minifut.ir.builder import Builder
+from minifut.ir import builder, kernels, types
 from minifut.ir.core import Param, Rearrange, Stm
-from minifut.ir.kernels import SegMap, SegSpace
 from minifut.ir.node import replace
-from minifut.ir.types import array_of
 from minifut.passes.tiling.marks import LECTURE
 from minifut.passes.tiling.recognise import inner_pair
 from minifut.rewrite.context import StatementContext
@@ -64,17 +62,17 @@ def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome
 
 
 def _moved(
-    statement: Stm, kernel: SegMap, context: StatementContext
+    statement: Stm, kernel: kernels.SegMap, context: StatementContext
 ) -> tuple[Stm, ...]:
-    build = Builder(context.names, context.scope, statement.location)
+    build = builder.Builder(context.names, context.scope, statement.location)
     space = kernel.space
     rank = len(space.sizes)
     sizes = (*space.sizes[1:], space.sizes[0])
     moved = replace(
-        kernel, space=SegSpace((*space.indices[1:], space.indices[0]), sizes)
+        kernel, space=kernels.SegSpace((*space.indices[1:], space.indices[0]), sizes)
     )
     pattern = tuple(
-        Param(build.names.like(p.name), array_of(type_, sizes))
+        Param(build.names.like(p.name), types.array_of(type_, sizes))
         for p, type_ in zip(statement.pattern, kernel.types, strict=True)
     )
     build.append(replace(statement, pattern=pattern, exp=moved))

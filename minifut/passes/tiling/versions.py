@@ -30,12 +30,10 @@ steps by 1.1 and of a single one by 1.7 times.
 from __future__ import annotations
 
 from minifut.analysis.residency.accumulators import accumulator_chains
-from minifut.ir import kernels
-from minifut.ir.builder import Builder, i64
+from minifut.ir import builder, kernels, search
 from minifut.ir.core import Atom, Body, SizeExp, Stm
 from minifut.ir.node import immutable
 from minifut.ir.scope import Scope
-from minifut.ir.search import nodes_of
 from minifut.ir.sizes import ONE, ZERO, Size, maximum, product
 from minifut.ir.traverse import substitute, walk
 from minifut.ir.types import ArrayType
@@ -108,7 +106,7 @@ def guards_of(
     names: NameSource, scope: Scope, nest: str, tiled: Tiled, split: Split | None
 ) -> Guards:
     """The tests for a tiled version, and for the split one beside it."""
-    build = Builder(names, scope)
+    build = builder.Builder(names, scope)
     build.extend(tiled.parameters)
     work = (CPU_WORK if tiled.rank > 1 else kernels.NEVER, GPU_WORK)
     if not tiled.shares:
@@ -125,7 +123,7 @@ def guards_of(
             f"{nest}.narrow", (CPU_NARROW, kernels.NEVER), NARROW_GUARDS
         )
         gains = build.let(kernels.AtLeast(_gaining(split), threshold), "narrow")
-        many = build.op("le", i64(MANY), build.size_atom(groups), base="many")
+        many = build.op("le", builder.i64(MANY), build.size_atom(groups), base="many")
         busy = build.op("or", long, many, base="busy")
         narrow = build.op("and", gains, busy, base="narrow")
         enough = build.op("or", enough, narrow, base="enough")
@@ -181,7 +179,7 @@ def local_bytes(body: Body) -> Size:
     rows, and arrays over its threads that outlive a loop and have no other place."""
     groups = [
         _bytes_of_group(node)
-        for node in nodes_of(kernels.SegMap, body)
+        for node in search.nodes_of(kernels.SegMap, body)
         if node.level.kind == "group"
     ]
     return maximum(*groups) if groups else ZERO

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 from minifut.errors import error
 from minifut.frontend import syntax, types
-from minifut.frontend.check.consumption.functions import check_body
-from minifut.frontend.check.consumption.patterns import parameter_type
-from minifut.frontend.check.consumption.scope import State
+from minifut.frontend.check.consumption import functions, patterns, scope
 from minifut.frontend.types import Arrow, Type
 
 
@@ -38,7 +36,7 @@ class ConsumptionChecker:
     it inferred for results without a declared type."""
 
     def __init__(self) -> None:
-        self.state = State()
+        self.state = scope.State()
 
     def check_definition(self, definition: syntax.ValueDeclaration) -> None:
         """Check one top-level definition; raises `CompileError`."""
@@ -47,7 +45,7 @@ class ConsumptionChecker:
             _refuse_unique(declared)
         self.state.table.clear()
         self.state.consumed.clear()
-        result, _ = check_body(
+        result, _ = functions.check_body(
             self.state,
             definition.parameters,
             declared,
@@ -59,5 +57,5 @@ class ConsumptionChecker:
         if declared is None:
             type_: Type = result
             for pattern in reversed(definition.parameters):
-                type_ = Arrow(None, parameter_type(pattern), type_)
+                type_ = Arrow(None, patterns.parameter_type(pattern), type_)
             self.state.inferred[definition.name_resolved] = type_

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from minifut.errors import Location, error
 from minifut.frontend import syntax
-from minifut.frontend.check import hints, mismatches
-from minifut.frontend.check.environment import plain
+from minifut.frontend.check import environment, hints, mismatches, solver
 from minifut.frontend.check.inference.expressions import RULES, infer
 from minifut.frontend.check.inference.state import FLOATS, Inference
 from minifut.frontend.check.messages import Mismatch, quote, source_text
-from minifut.frontend.check.solver import OneOf
 from minifut.frontend.types import Array, Arrow, Meta, Type
 
 
@@ -42,7 +40,7 @@ def apply_one(
         hint = _argument_hint(state, expected, argument, node)
         place = location if node is None else node.location
         raise mismatches.type_mismatch(state, place, fault, text, hint=hint) from None
-    return plain(function.result)
+    return environment.plain(function.result)
 
 
 def _not_a_function(
@@ -82,7 +80,7 @@ def _argument_hint(
     while isinstance(inner, Array) and isinstance(own, Array):
         inner, own = inner.element, own.element
     demand = state.solver.demand(inner)
-    if isinstance(demand, OneOf):
+    if isinstance(demand, solver.OneOf):
         is_float = demand.names == FLOATS
         return hints.number_required(own, is_float)
     return hints.conversion(wanted, given) or hints.float_literal(wanted, written)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from minifut.ir import core
 from minifut.ir.builder import constant
 from minifut.ir.core import Atom, Stm
-from minifut.passes.differentiate.arithmetic import moved, plus, times
-from minifut.passes.differentiate.context import known_partials
+from minifut.passes.differentiate import arithmetic, context, rules
 from minifut.passes.differentiate.forward.sweep import Tangents
-from minifut.passes.differentiate.rules import Rewrite
 from minifut.rewrite.rule import rule
 
 
 @rule(paper="Griewank and Walther 2008, section 3.1")
-def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
+def jvp_scalar(statement: Stm, sweep: Tangents) -> rules.Rewrite:
     r"""The chain rule, with the column of derivatives in `ir.scalar_table`.
 
     before:
@@ -34,7 +32,7 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
     (result,) = statement.pattern
     build = sweep.builder(statement)
     build.append(statement)
-    formulas = known_partials(statement)
+    formulas = context.known_partials(statement)
     letters: dict[str, Atom] = dict(zip("xyz", exp.operands, strict=False))
     letters["r"] = result.name
     total: Atom | None = None
@@ -42,9 +40,9 @@ def jvp_scalar(statement: Stm, sweep: Tangents) -> Rewrite:
         tangent = sweep.of(operand)
         if tangent is None:
             continue
-        tangent = moved(build, tangent, exp.operator, exp.operator.result)
-        part = times(build, formula, letters, tangent)
+        tangent = arithmetic.moved(build, tangent, exp.operator, exp.operator.result)
+        part = arithmetic.times(build, formula, letters, tangent)
         if part is not None:
-            total = part if total is None else plus(build, total, part)
+            total = part if total is None else arithmetic.plus(build, total, part)
     sweep.values[result.name] = total or constant(0, exp.operator.result)
     return tuple(build.statements)

@@ -23,10 +23,8 @@ from minifut.ir.core import Atom, Body, Copy, Lambda, ScalarOp, Stm
 from minifut.ir.soacs import Hist
 from minifut.ir.types import ScalarType, element_of
 from minifut.names import Name
-from minifut.passes.differentiate.reverse import hist_special
+from minifut.passes.differentiate.reverse import folds, hist_special, operators
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
-from minifut.passes.differentiate.reverse.folds import takes
-from minifut.passes.differentiate.reverse.operators import row_operator
 from minifut.passes.differentiate.reverse.sweep import ReverseSweep
 from minifut.passes.differentiate.rules import Reversed
 from minifut.rewrite.rule import rule
@@ -87,9 +85,9 @@ def vjp_hist_affine(statement: Stm, sweep: ReverseSweep) -> Reversed | None:
     exp = statement.exp_of(Hist)
     (operator,) = exp.operators
     function = operator.operator
-    while (inner := row_operator(function)) is not None:
+    while (inner := operators.row_operator(function)) is not None:
         function = inner
-    if not is_affine(function) or not takes(function, sweep):
+    if not is_affine(function) or not folds.takes(function, sweep):
         return None
     (result,), (destination,) = statement.pattern, operator.destinations
 

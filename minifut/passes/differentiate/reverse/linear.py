@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import core
+from minifut.ir import core, sizes, types
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, DimSlice, Stm
-from minifut.ir.sizes import Size, product
-from minifut.ir.types import element_of
 from minifut.names import Name
 from minifut.passes.differentiate.arithmetic import fit, total
 from minifut.passes.differentiate.reverse.adjoints import Adjoints
@@ -81,7 +79,7 @@ def vjp_iota(statement: Stm, sweep: ReverseSweep) -> Reversed:
     return Reversed((statement,), back)
 
 
-_I64 = element_of(i64(0).type)
+_I64 = types.element_of(i64(0).type)
 
 
 def _move_back(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> None:
@@ -103,7 +101,7 @@ def _move_back(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> N
             adjoints.add(build, array, build.let(left, f"{array.base}_adj"))
         case core.Replicate(shape, value), Name():
             inner = build.shape(adjoint)[len(shape) :]
-            flat = build.reshape(adjoint, (product(shape), *inner))
+            flat = build.reshape(adjoint, (sizes.product(shape), *inner))
             adjoints.add(build, value, total(build, flat))
         case core.ArrayLiteral(rows), Name():
             for number, row in enumerate(rows):
@@ -113,7 +111,7 @@ def _move_back(build: Builder, adjoints: Adjoints, exp: Any, adjoint: Atom) -> N
             inverse = sorted(range(len(permutation)), key=permutation.__getitem__)
             adjoints.add(build, array, build.rearrange(adjoint, inverse))
         case core.Concat(arrays=arrays, dimension=dimension), Name():
-            start = Size.constant(0)
+            start = sizes.Size.constant(0)
             outer = [
                 DimSlice(i64(0), size, i64(1))
                 for size in build.shape(adjoint)[:dimension]

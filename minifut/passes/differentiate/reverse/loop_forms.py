@@ -7,12 +7,10 @@ stripmine  a nest of loops: less is on tapes, and more is run again
 
 from __future__ import annotations
 
-from minifut.ir import core
+from minifut.ir import core, scope, traverse
 from minifut.ir.builder import Builder, i64
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
-from minifut.ir.scope import scope_of
-from minifut.ir.traverse import rename, substitute
 from minifut.ir.types import F64, I64
 from minifut.passes.differentiate.activity import PASSIVE
 from minifut.passes.differentiate.context import without_checks
@@ -179,7 +177,7 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         left = inner.op("min", strip, inner.sub(rounds, start))
         with inner.body() as innermost:
             whole = innermost.convert(innermost.add(start, place), type_)
-            copied = rename(exp.body, build.names, {index: whole})
+            copied = traverse.rename(exp.body, build.names, {index: whole})
             innermost.extend(copied.statements)
             body = innermost.finish(*copied.result)
         few = build.copy(
@@ -187,8 +185,8 @@ def vjp_stripmine(statement: Stm, sweep: ReverseSweep) -> Rewrite | None:
         )
         own = tuple(Param(build.names.like(p.name), p.type) for p in exp.parameters)
         mapping = {p.name: o.name for p, o in zip(exp.parameters, own, strict=True)}
-        own = substitute(own, mapping)
-        build.scope.update(scope_of(*own))
+        own = traverse.substitute(own, mapping)
+        build.scope.update(scope.scope_of(*own))
         few = replace(few, initial=tuple(p.name for p in own))
         results = pattern_of(build, few.parameters)
         deeper = (f"stripmine({depth - 1})",) if depth > 1 else ()
