@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from types import NoneType
 from typing import Any, ClassVar, get_args
 
-from minifut.ir import accumulators, core, forms, kernels, tokens
+from minifut.ir import core, forms, kernels, tokens
 from minifut.ir.core import Atom, Constant, Param, Stm
 from minifut.ir.entries import Entry
 from minifut.ir.expressions import Exp
@@ -230,25 +230,13 @@ class Reader(tokens.Tokens):
         return core.Lambda(parameters, body, (operator.result,))
 
     def bound(self, exp: core.Exp, wanted: Sequence[Type] = ()) -> Stm:
-        """A statement that binds an expression, of the type that its operands give, or
-        else of the one that is wanted."""
-        type_: Type | None = None
+        """A statement that binds an expression: an operator, or one of the first of the
+        types that are wanted."""
         if isinstance(exp, core.ScalarOp):
-            type_ = exp.operator.result
-        elif isinstance(exp, core.Update):
-            type_ = self.types.get(exp.array)
-        elif isinstance(exp, accumulators.UpdateAcc):
-            type_ = self.types.get(exp.accumulator)
-        elif wanted:
-            type_ = wanted[0]
-        if type_ is None:
+            wanted = (exp.operator.result,)
+        if not wanted:
             raise self.fault("a result whose type is known")
-        return Stm((Param(self.names.fresh("c"), type_),), exp)
-
-    @cached_property
-    def types(self) -> dict[Name, Type]:
-        """The types of the names that were bound so far."""
-        return {}
+        return Stm((Param(self.names.fresh("c"), wanted[0]),), exp)
 
     @cached_property
     def names(self) -> NameSource:
@@ -312,7 +300,10 @@ class Reader(tokens.Tokens):
     def type(self) -> Type:
         if self.take("acc"):
             elements = tuple[DataType, ...]
-            return AccType(self.name(), self.shape(), self.value(elements))
+            wanted = self.result_types
+            made = AccType(self.name(), self.shape(), self.value(elements))
+            self.result_types = wanted
+            return made
         shape = self.shape()
         return array_of(self.scalar(), shape)
 
@@ -322,8 +313,7 @@ class Reader(tokens.Tokens):
         name = self.name()
         self.expect(":")
         unique = self.take("*")
-        self.types[name] = self.type()
-        return Param(name, self.types[name], unique)
+        return Param(name, self.type(), unique)
 
     def statement(self) -> Stm:
         attributes = []
@@ -361,6 +351,7 @@ class Reader(tokens.Tokens):
             if self.follows(",") or self.follows("}"):
                 value = self.atom()
             else:
+                self.result_types = types[len(results) :]
                 bound = self.bound(self.value(Exp), types[len(results) :])
                 statements = (*statements, bound)
                 value = bound.pattern[0].name

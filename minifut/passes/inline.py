@@ -48,8 +48,13 @@ def inline(program: Program, names: NameSource) -> Program:
     chosen = _choose(program, graph, parallel) - deep - kept
     inliner = _Inliner(names, {f.name: f for f in program.functions}, chosen)
     done = {name: inliner.function(name) for name in calls.callees_first(graph)}
-    constants: tuple[Stm, ...] = inliner.finished(inliner.node(program.constants))
-    functions = tuple(done[f.name] for f in program.functions)
+    # what calls in constants give is used in functions, too
+    constants, functions = inliner.finished(
+        (
+            inliner.node(program.constants),
+            tuple(done[f.name] for f in program.functions),
+        )
+    )
     program = replace(program, constants=constants, functions=functions)
     return _without_dead(_with_copies_for_threads(program, kept, names))
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from minifut.ir import builder, core, sizes, soacs, traverse
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Body, Constant, Param, Stm
 from minifut.ir.node import replace
 from minifut.ir.types import shape_of

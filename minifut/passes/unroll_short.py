@@ -38,13 +38,14 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any
 
-from minifut.ir import builder, core, scope, search, types
+from minifut.ir import core, scope, search, types
 from minifut.ir.core import Atom, Body, Constant, Lambda, Program, Stm
 from minifut.ir.node import mutable, replace, same_or
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, operand_count
 from minifut.ir.traverse import map_children
 from minifut.names import Name, NameSource
 from minifut.passes import sequential_parts, short_arrays, short_loops, unroll_nests
+from minifut.passes.folded_copies import FoldedCopies
 from minifut.rewrite.context import StatementContext, with_values
 from minifut.rewrite.rule import Declined, Outcome, rule
 from minifut.rewrite.trace import Derivation, Trace
@@ -236,15 +237,14 @@ def unroll_short_soac(statement: Stm, context: StatementContext) -> Outcome:
         return Declined("it would be too many statements")
     build = context.builder(statement)
 
-    def elements(point: int) -> list[Atom]:
-        return [
-            source.rows[point]
-            if isinstance(source, core.ArrayLiteral)
-            else build.index(array, builder.i64(point))
-            for array, source in zip(exp.arrays, inputs, strict=True)
-        ]
+    copies = FoldedCopies(build, context)
 
-    results = sequential_parts.write_out(build, exp, elements, _applied)
+    def elements(point: int) -> list[Atom]:
+        return [copies.element(array, point) for array in exp.arrays]
+
+    results = sequential_parts.write_out(
+        build, exp, elements, lambda _, *given: copies.apply(*given)
+    )
     atoms = tuple(e.atom if isinstance(e, core.Copy) else build.let(e) for e in results)
     return with_values(statement, tuple(build.statements), atoms)
 
@@ -278,11 +278,3 @@ def _reads_literal(exp: Screma, context: StatementContext) -> bool:
     return any(
         unroll_nests.literal_of(array, context) is not None for array in exp.arrays
     )
-
-
-def _applied(
-    build: builder.Builder, function: Lambda, arguments: Sequence[Atom]
-) -> Sequence[Atom]:
-    names = (parameter.name for parameter in function.parameters)
-    known: dict[Name, Atom] = dict(zip(names, arguments, strict=True))
-    return build.inline(function.body, known)

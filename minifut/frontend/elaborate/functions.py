@@ -106,6 +106,7 @@ class Specialisations:
         history = self.histories.get(closure.definition)
         if history is None:
             history = History(is_recursive=free.calls_itself(closure.definition))
+            history.is_repeated = self.is_repeated(closure.definition)
             self.histories[closure.definition] = history
         recursive = history.is_recursive and closure.definition in self.active
         is_expensive = history.names >= max(COPIES, SMALL * history.calls)

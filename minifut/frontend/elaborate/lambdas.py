@@ -48,6 +48,7 @@ def make_lambda(
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
     with work.nested() as build:
+        work.mode = replace(work.mode, in_soac=True)
         result = application.apply(work, function, arguments, call.location)
     work.location = call.location
     if values.has_function(result):

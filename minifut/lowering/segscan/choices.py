@@ -17,6 +17,7 @@ from itertools import chain
 from typing import TypeAlias
 
 from minifut.ir import core, scalars, search, soacs
+from minifut.ir.constant_folding import fold
 from minifut.ir.core import Atom, Constant, Exp, Param, Stm
 from minifut.ir.kernels import KernelResult, Returns, SegMap, SegScan
 from minifut.ir.node import immutable, mutable

@@ -40,6 +40,7 @@ from minifut.passes.simplify.loops import drop_invariant_parameters, unroll_loop
 from minifut.passes.simplify.narrow_products import multiply_words
 from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
+from minifut.passes.simplify.truncated_floats import truncate_as_float
 from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Decline, Rule, RuleFunction
 from minifut.rewrite.trace import Derivation, Trace
@@ -252,7 +253,7 @@ class _Sweep(Replacer):
     def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that fires puts in place of the statement."""
         exp = statement.exp
-        rules = RULES.get(type(exp))
+        rules: tuple[RuleFunction, ...] | None = RULES.get(type(exp))
         if rules is None or (
             isinstance(exp, core.ScalarOp) and not constant_folding.may_fold(exp)
         ):

@@ -18,7 +18,7 @@ from minifut.rewrite.context import StatementContext
 from minifut.rewrite.rule import Declined, Outcome, rule
 
 
-@rule(SegMap, paper=LECTURE)
+@rule(kernels.SegMap, paper=LECTURE)
 def interchange_dimensions(statement: Stm, context: StatementContext) -> Outcome:
     r"""Move the outermost dimension inwards if all others' operands are the same in it.
 
