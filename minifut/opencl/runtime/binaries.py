@@ -66,13 +66,13 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
 
     if session.device.is_simulator:
         return None
-    known = _known(session, key)
+    known = known_program(session, key)
     if known is not None:
         return known
     binary = load_bytes("kernels", key)
     if binary is not None and binary.startswith(PART_OF):
         key = binary.removeprefix(PART_OF).decode()
-        known = _known(session, key)
+        known = known_program(session, key)
         if known is not None:
             return known
         binary = load_bytes("kernels", key)
@@ -90,11 +90,19 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
     return program
 
 
-def _known(session: Session, key: str) -> Any:
+def known_program(session: Session, key: str) -> Any:
     """The program of this process with that key, in the context of the session."""
     for program, name, _ in _kept:
         if name == key and program.context == session.context:
             return program
+    return None
+
+
+def kept_program(built: Any) -> tuple[Any, str] | None:
+    """The program that is the same to the driver, and the key of its binary."""
+    for program, name, _ in _kept:
+        if program.int_ptr == built.int_ptr:
+            return program, name
     return None
 
 
@@ -126,7 +134,8 @@ def store_binaries() -> None:
 
     if os.environ.get(SPECIALISE, "1") == "1":
         for folder in private_folders():
-            _link_what_was_launched(folder)
+            for program_folder in folder.glob("*/*"):
+                link_what_was_launched(program_folder)
     for program, key, known in _kept:
         try:
             (binary,) = filter(None, program.binaries)
@@ -147,10 +156,15 @@ def is_whole(binary: bytes) -> bool:
     return bool(name) and any(rest[:4])
 
 
-def _link_what_was_launched(folder: Path) -> None:
+def link_what_was_launched(folder: Path) -> list[Path]:
+    """Link what was compiled of a program to where PoCL looks for any size of groups,
+    where nothing is; gives the links."""
+    made = []
     with contextlib.suppress(OSError):
-        for library in folder.glob("*/*/*/*/*.so"):
+        for library in folder.glob("*/*/*.so"):
             launched = library.parent
             any_size = launched.parent / ANY_SIZE
             if not any_size.exists():
                 any_size.symlink_to(launched.name)
+                made.append(any_size)
+    return made

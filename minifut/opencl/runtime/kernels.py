@@ -20,8 +20,9 @@ from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
-from minifut.opencl.runtime.enqueue import Commands
+from minifut.opencl.runtime.enqueue import Commands, Done
 from minifut.opencl.runtime.sections import Section, together
+from minifut.opencl.runtime.shared_builds import is_compiled
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
@@ -146,25 +147,30 @@ class Launcher:
                 self._work = work
                 return self
             counts.caller_work += work
-        return self._in_caller().start
+        small = self._in_caller()
+        if small is None:
+            self._work = work
+        return (small or self).start
 
-    def _is_for_caller(self) -> bool:
-        """Whether nothing runs, and a launch of one group is one work-item."""
+    def _alone_in_caller(self) -> Launcher | None:
+        """The launcher for this thread if nothing runs and a group is one work-item."""
         session = self.session
         idle = session.last_event is None and session.synchronous is not None
         is_left = self._first_launches.loops and self._may_join()
-        return idle and self._width == 1 and not is_left
+        is_alone = idle and self._width == 1 and not is_left
+        return self._in_caller() if is_alone else None
 
     def _may_join(self) -> bool:
         """Whether the kernel is part of a batch, or may become one."""
         return self._member is not None or not self.is_built
 
-    def _in_caller(self) -> Launcher:
-        """The launcher for this thread."""
+    def _in_caller(self) -> Launcher | None:
+        """The launcher for this thread, None if the kernel is yet to be compiled."""
         if self.small is None:
             given = self.session, self.kernel, *self._build
             self.small = Launcher(*given, synchronous=True, program=self.program)
-        return self.small
+        small = self.small
+        return small if small.is_built or is_compiled(small, self) else None
 
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
@@ -184,9 +190,10 @@ class Launcher:
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
         first, work = self._first_launches, self._work
         self._work = UNKNOWN_WORK
-        if points == 1 and work <= ALONE_WORK and self._is_for_caller():
+        small = self._alone_in_caller() if points == 1 and work <= ALONE_WORK else None
+        if small is not None:
             first.others += 1
-            self._in_caller().start(points, *arguments)
+            small.start(points, *arguments)
             return
         member = self._member
         if member is not None and work <= MOST_WORK:
@@ -260,6 +267,11 @@ class Launcher:
     ) -> None:
         """Enqueue what waited for the kernel to be built."""
         self._events.last_event = self._launch_first(queue, sizes, local, arguments)
+
+    def program_as_launched(self) -> Any:
+        """The program of the kernel as the driver knows it, None if it is not built."""
+        commands, what = self._commands, self.session.cl.kernel_info.PROGRAM
+        return None if commands is None else commands.kernel.get_info(what)
 
     def prepared(self, points: int, arguments: tuple[Any, ...]) -> Any:
         """A launch of the built kernel in this thread, as a function with arguments, on
@@ -350,16 +362,8 @@ def build_together(launchers: Sequence[Launcher]) -> None:
             binaries.keep_part(session.device, key, whole)
 
 
-class Done:
-    """Where the events of commands go that are done when they are enqueued."""
-
-    last_event: Any = None
-    pending = 0
-
-
 def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     """The program of a text, from the cache if it was built before."""
-    cl = session.cl
     _report(name, text, options)
     driver_cache.restore_private_folder()
     if session.device.platform == "PoCL":
@@ -370,7 +374,7 @@ def build(session: Session, handle: Any, text: str, options: str, name: str) -> 
         return program
     try:
         program = compile_program(session, handle, text, options)
-    except cl.Error as error:
+    except session.cl.Error as error:
         if "bracket nesting level" in str(error):
             raise UsageError(
                 "a kernel has loops or branches that are nested too deeply: write some "
