@@ -102,19 +102,18 @@ def _hash_of(version: str) -> bytes:
 
 
 def _folders_of(names: list[str]) -> list[Path]:
-    """Folders of programs whose kernels have these names and are all compiled; none if
-    one is not."""
+    """Folders of programs that have kernels of these names, all of them compiled."""
     libraries = {f"{name}.so" for name in names}
-    folders = set()
+    loaded = set()
     for line in Path("/proc/self/maps").read_text().splitlines():
         path = line.partition("/")[2]
         if path and os.path.basename(path) in libraries:
-            folder = Path(f"/{path}").parents[2]
-            folders.add(folder)
-    for folder in folders:
-        if not all(any(folder.glob(f"{name}/*/{name}.so")) for name in names):
-            return []
-    return list(folders)
+            loaded.add(Path(f"/{path}").parents[2])
+    return [
+        folder
+        for folder in loaded
+        if all(any(folder.glob(f"{name}/*/{name}.so")) for name in names)
+    ]
 
 
 @contextlib.contextmanager

@@ -88,6 +88,16 @@ def test_kernels_are_compiled_once(
     assert built == [session.device.handle]
 
 
+def test_programs_may_have_kernels_of_the_same_name(
+    session: rt.Session, built: list[Any]
+) -> None:
+    one = minifut.compile("entry main (xs: []f32) = map (* 7) xs")
+    for _ in range(2):
+        assert one.main(np.ones(3, np.float32)).tolist() == [7, 7, 7]
+    check(minifut.compile(TEXT), 5)
+    assert built == [session.device.handle] * 2
+
+
 def test_small_launches_run_in_the_calling_thread(
     session: rt.Session, built: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
