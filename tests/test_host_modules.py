@@ -15,7 +15,7 @@ from minifut import host_modules
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The sources that were really compiled."""
-    from minifut import compiler, stages
+    from minifut import stages
 
     found: list[str] = []
     check = stages.check
@@ -24,7 +24,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(source.name)
         return check(source)
 
-    monkeypatch.setattr(compiler, "check", noted)
+    monkeypatch.setattr(stages, "check", noted)
     return found
 
 

@@ -13,10 +13,11 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from minifut.debug import debugging, report
+from minifut.debug import debugging
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries, driver_cache
 from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
+from minifut.opencl.runtime.build_notice import numbered, report_kernel
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
@@ -152,6 +153,12 @@ class Launcher:
             self._work = work
         return (small or self).start
 
+    def left_to(self, points: int | tuple[int, ...]) -> Launcher:
+        """What a launch of so many points is left to: this launcher, or the one in the
+        calling thread."""
+        alone = points == 1 and self._work <= ALONE_WORK
+        return (self._alone_in_caller() if alone else None) or self
+
     def _alone_in_caller(self) -> Launcher | None:
         """The launcher for this thread if nothing runs and a group is one work-item."""
         session = self.session
@@ -170,7 +177,14 @@ class Launcher:
             given = self.session, self.kernel, *self._build
             self.small = Launcher(*given, synchronous=True, program=self.program)
         small = self.small
-        return small if small.is_built or is_compiled(small, self) else None
+        if small.is_built:
+            return small
+        if not is_compiled(small, self):
+            return None
+        if small.is_built and not self.is_built and debugging("kernels"):
+            text, options = small.section().alone()
+            report_kernel(small.kernel.name, text, options)
+        return small
 
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
@@ -188,10 +202,9 @@ class Launcher:
         return Launcher(*given, self.is_synchronous, self.program, self._batches)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        first, work = self._first_launches, self._work
+        first, work, small = self._first_launches, self._work, self.left_to(points)
         self._work = UNKNOWN_WORK
-        small = self._alone_in_caller() if points == 1 and work <= ALONE_WORK else None
-        if small is not None:
+        if small is not self:
             first.others += 1
             small.start(points, *arguments)
             return
@@ -341,7 +354,7 @@ def build_together(launchers: Sequence[Launcher]) -> None:
         key = binaries.key_of(session.device, handle, options, text)
         program = binaries.load_program(session, handle, key)
         if program is not None:
-            _report(launcher.kernel.name, text, options)
+            report_kernel(launcher.kernel.name, text, options)
             launcher.adopt(launcher.kernel_of(program))
             continue
         shared = handle.int_ptr, section.prelude, section.options
@@ -364,7 +377,7 @@ def build_together(launchers: Sequence[Launcher]) -> None:
 
 def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     """The program of a text, from the cache if it was built before."""
-    _report(name, text, options)
+    report_kernel(name, text, options)
     driver_cache.restore_private_folder()
     if session.device.platform == "PoCL":
         driver_cache.require_disk_space()
@@ -381,16 +394,6 @@ def build(session: Session, handle: Any, text: str, options: str, name: str) -> 
                 "of them one after the other"
             ) from None
         message = f"kernel {name}: {error}"
-        raise InternalError("opencl", message, _numbered(text)) from None
+        raise InternalError("opencl", message, numbered(text)) from None
     binaries.keep(session.device, program, key)
     return program
-
-
-def _report(name: str, text: str, options: str) -> None:
-    if debugging("kernels"):
-        report(f"// kernel {name}, built with {options}\n{text}")
-
-
-def _numbered(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))
