@@ -66,13 +66,13 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
 
     if session.device.is_simulator:
         return None
-    known = known_program(session, key)
+    known = _known(session, key)
     if known is not None:
         return known
     binary = load_bytes("kernels", key)
     if binary is not None and binary.startswith(PART_OF):
         key = binary.removeprefix(PART_OF).decode()
-        known = known_program(session, key)
+        known = _known(session, key)
         if known is not None:
             return known
         binary = load_bytes("kernels", key)
@@ -90,19 +90,11 @@ def load_program(session: Session, handle: Any, key: str) -> Any:
     return program
 
 
-def known_program(session: Session, key: str) -> Any:
+def _known(session: Session, key: str) -> Any:
     """The program of this process with that key, in the context of the session."""
     for program, name, _ in _kept:
         if name == key and program.context == session.context:
             return program
-    return None
-
-
-def kept_program(built: Any) -> tuple[Any, str] | None:
-    """The program that is the same to the driver, and the key of its binary."""
-    for program, name, _ in _kept:
-        if program.int_ptr == built.int_ptr:
-            return program, name
     return None
 
 
@@ -134,8 +126,7 @@ def store_binaries() -> None:
 
     if os.environ.get(SPECIALISE, "1") == "1":
         for folder in private_folders():
-            for program_folder in folder.glob("*/*"):
-                link_what_was_launched(program_folder)
+            _link_what_was_launched(folder)
     for program, key, known in _kept:
         try:
             (binary,) = filter(None, program.binaries)
@@ -156,15 +147,10 @@ def is_whole(binary: bytes) -> bool:
     return bool(name) and any(rest[:4])
 
 
-def link_what_was_launched(folder: Path) -> list[Path]:
-    """Link what was compiled of a program to where PoCL looks for any size of groups,
-    where nothing is; gives the links."""
-    made = []
+def _link_what_was_launched(folder: Path) -> None:
     with contextlib.suppress(OSError):
-        for library in folder.glob("*/*/*.so"):
+        for library in folder.glob("*/*/*/*/*.so"):
             launched = library.parent
             any_size = launched.parent / ANY_SIZE
             if not any_size.exists():
                 any_size.symlink_to(launched.name)
-                made.append(any_size)
-    return made

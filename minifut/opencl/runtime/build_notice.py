@@ -16,25 +16,12 @@ import sys
 from threading import Event, Thread
 from time import perf_counter
 
-from minifut.debug import debugging, report
 from minifut.errors import counted
 
 NOTICE_AFTER = 1.0
 """seconds of building before it is worth a line"""
 TICK = 0.5
 """seconds until the line is written again"""
-
-
-def report_kernel(name: str, text: str, options: str) -> None:
-    """Show a kernel that is built, if that is wanted."""
-    if debugging("kernels"):
-        report(f"// kernel {name}, built with {options}\n{text}")
-
-
-def numbered(text: str) -> str:
-    """The text with the numbers of its lines."""
-    lines = text.split("\n")
-    return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))
 
 
 class BuildNotice:

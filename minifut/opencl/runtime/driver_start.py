@@ -3,10 +3,10 @@
 Before PoCL builds a first program for a device it reads its library of built-in
 functions, for half a second, in which Python's lock is free. A program that is not
 known has kernels that are not built. So while it is compiled, a thread builds an empty
-program for the device with threads, which kernels are launched on first:
+program for each of the two devices of the processor:
 
-    compiler    |-- passes -----------|   |-- kernels of first calls --
-    thread      |-- library --|
+    compiler    |-- passes --------------------------|   |-- kernels of first calls --
+    thread      |-- library --|-- library, again --|
 
 Nothing is begun once the compiler is done, which may be before.
 """
@@ -51,8 +51,9 @@ def _start(wanted: str, max_memory: int | None, is_over: Event) -> None:
         device = session.device
         if VERSION not in device.version or not device.shares_memory:
             return
-        with session.lock:  # runs and forks wait
-            if not is_over.is_set():
-                driver_cache.restore_private_folder()
-                driver_cache.require_disk_space()
-                compile_program(session, device.handle, "", "-w")
+        for handle in (device.handle, device.synchronous):
+            with session.lock:  # runs and forks wait
+                if handle is not None and not is_over.is_set():
+                    driver_cache.restore_private_folder()
+                    driver_cache.require_disk_space()
+                    compile_program(session, handle, "", "-w")

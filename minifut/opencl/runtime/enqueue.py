@@ -43,13 +43,6 @@ PACKED = "bBhHiIlLfd"
 """the types that pyopencl stores by itself, as NumPy writes them"""
 
 
-class Done:
-    """Where the events of commands go that are done when they are enqueued."""
-
-    last_event: Any = None
-    pending = 0
-
-
 class Commands:
     """How one kernel object is launched, its failure cell in place."""
 

@@ -13,17 +13,15 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from minifut.debug import debugging
+from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.opencl.runtime import binaries, driver_cache
 from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
-from minifut.opencl.runtime.build_notice import numbered, report_kernel
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
-from minifut.opencl.runtime.enqueue import Commands, Done
+from minifut.opencl.runtime.enqueue import Commands
 from minifut.opencl.runtime.sections import Section, together
-from minifut.opencl.runtime.shared_builds import is_compiled
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
@@ -148,43 +146,25 @@ class Launcher:
                 self._work = work
                 return self
             counts.caller_work += work
-        small = self._in_caller()
-        if small is None:
-            self._work = work
-        return (small or self).start
+        return self._in_caller().start
 
-    def left_to(self, points: int | tuple[int, ...]) -> Launcher:
-        """What a launch of so many points is left to: this launcher, or the one in the
-        calling thread."""
-        alone = points == 1 and self._work <= ALONE_WORK
-        return (self._alone_in_caller() if alone else None) or self
-
-    def _alone_in_caller(self) -> Launcher | None:
-        """The launcher for this thread if nothing runs and a group is one work-item."""
+    def _is_for_caller(self) -> bool:
+        """Whether nothing runs, and a launch of one group is one work-item."""
         session = self.session
         idle = session.last_event is None and session.synchronous is not None
         is_left = self._first_launches.loops and self._may_join()
-        is_alone = idle and self._width == 1 and not is_left
-        return self._in_caller() if is_alone else None
+        return idle and self._width == 1 and not is_left
 
     def _may_join(self) -> bool:
         """Whether the kernel is part of a batch, or may become one."""
         return self._member is not None or not self.is_built
 
-    def _in_caller(self) -> Launcher | None:
-        """The launcher for this thread, None if the kernel is yet to be compiled."""
+    def _in_caller(self) -> Launcher:
+        """The launcher for this thread."""
         if self.small is None:
             given = self.session, self.kernel, *self._build
             self.small = Launcher(*given, synchronous=True, program=self.program)
-        small = self.small
-        if small.is_built:
-            return small
-        if not is_compiled(small, self):
-            return None
-        if small.is_built and not self.is_built and debugging("kernels"):
-            text, options = small.section().alone()
-            report_kernel(small.kernel.name, text, options)
-        return small
+        return self.small
 
     def built(self, *values: int) -> Launcher:
         """The kernel with these values of the macros that launches choose."""
@@ -202,11 +182,11 @@ class Launcher:
         return Launcher(*given, self.is_synchronous, self.program, self._batches)
 
     def __call__(self, points: int | tuple[int, ...], *arguments: Any) -> None:
-        first, work, small = self._first_launches, self._work, self.left_to(points)
+        first, work = self._first_launches, self._work
         self._work = UNKNOWN_WORK
-        if small is not self:
+        if points == 1 and work <= ALONE_WORK and self._is_for_caller():
             first.others += 1
-            small.start(points, *arguments)
+            self._in_caller().start(points, *arguments)
             return
         member = self._member
         if member is not None and work <= MOST_WORK:
@@ -281,11 +261,6 @@ class Launcher:
         """Enqueue what waited for the kernel to be built."""
         self._events.last_event = self._launch_first(queue, sizes, local, arguments)
 
-    def program_as_launched(self) -> Any:
-        """The program of the kernel as the driver knows it, None if it is not built."""
-        commands, what = self._commands, self.session.cl.kernel_info.PROGRAM
-        return None if commands is None else commands.kernel.get_info(what)
-
     def prepared(self, points: int, arguments: tuple[Any, ...]) -> Any:
         """A launch of the built kernel in this thread, as a function with arguments, on
         a kernel object that only it uses; None if groups have several work-items."""
@@ -354,7 +329,7 @@ def build_together(launchers: Sequence[Launcher]) -> None:
         key = binaries.key_of(session.device, handle, options, text)
         program = binaries.load_program(session, handle, key)
         if program is not None:
-            report_kernel(launcher.kernel.name, text, options)
+            _report(launcher.kernel.name, text, options)
             launcher.adopt(launcher.kernel_of(program))
             continue
         shared = handle.int_ptr, section.prelude, section.options
@@ -375,9 +350,17 @@ def build_together(launchers: Sequence[Launcher]) -> None:
             binaries.keep_part(session.device, key, whole)
 
 
+class Done:
+    """Where the events of commands go that are done when they are enqueued."""
+
+    last_event: Any = None
+    pending = 0
+
+
 def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
     """The program of a text, from the cache if it was built before."""
-    report_kernel(name, text, options)
+    cl = session.cl
+    _report(name, text, options)
     driver_cache.restore_private_folder()
     if session.device.platform == "PoCL":
         driver_cache.require_disk_space()
@@ -387,13 +370,23 @@ def build(session: Session, handle: Any, text: str, options: str, name: str) -> 
         return program
     try:
         program = compile_program(session, handle, text, options)
-    except session.cl.Error as error:
+    except cl.Error as error:
         if "bracket nesting level" in str(error):
             raise UsageError(
                 "a kernel has loops or branches that are nested too deeply: write some "
                 "of them one after the other"
             ) from None
         message = f"kernel {name}: {error}"
-        raise InternalError("opencl", message, numbered(text)) from None
+        raise InternalError("opencl", message, _numbered(text)) from None
     binaries.keep(session.device, program, key)
     return program
+
+
+def _report(name: str, text: str, options: str) -> None:
+    if debugging("kernels"):
+        report(f"// kernel {name}, built with {options}\n{text}")
+
+
+def _numbered(text: str) -> str:
+    lines = text.split("\n")
+    return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))

@@ -161,8 +161,6 @@ class WatchedLauncher:
         seen = self._seen
         if seen.started is None:
             self._note(points)
-        else:  # its event is wanted
-            launcher = launcher.left_to(points)
         launcher(points, *arguments)
         if seen.started is not None and _least(points) > 0:
             clock = perf_counter() - seen.reading
