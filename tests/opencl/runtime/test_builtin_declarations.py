@@ -90,7 +90,8 @@ def test_programs_are_compiled_once_without_the_header(
 ) -> None:
     program = minifut.compile("entry main (xs: []f32) = map f32.erf (map (+ 9) xs)")
     assert program.main([1, 2]) == pytest.approx([1, 1])
-    ((text, options),) = builds
+    # the start of the driver builds an empty program
+    ((text, options),) = (given for given in builds if "__kernel" in given[0])
     assert WITHOUT_HEADER in options
     assert "float16 __ovld __cnfn erf(float16);" in text
     assert "erfc(float)" not in text
