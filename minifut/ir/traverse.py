@@ -246,7 +246,7 @@ class Replacer:
     __slots__ = ("atoms", "binders", "sizes")
 
     def __init__(self, mapping: Mapping[Name, Atom], binders: bool) -> None:
-        self.atoms = dict(mapping)
+        self.atoms: dict[Name, Atom] = {}
         self.binders = binders
         self.sizes: dict[Name, Size] = {}
         for name, atom in mapping.items():

@@ -50,11 +50,10 @@ class FoldedCopies:
     def statement(self, statement: Stm) -> None:
         """One statement."""
         exp: Exp = self.copied.node(statement.exp)
-        value = self._value(exp)
-        key = key_of(exp) if value is None else None
-        values = (value,) if value is not None else self.emitted.get(key)
+        values = self._known(exp)
         if values is None:
             values = self._copy(statement, exp)
+            key = key_of(exp)
             if key is not None:
                 self.emitted[key] = values
         for bound, atom in zip(statement.pattern, values, strict=True):
@@ -63,12 +62,16 @@ class FoldedCopies:
     def element(self, array: Name, point: int) -> Atom:
         """An element of an array, at a known position."""
         exp = core.Index(array, (i64(point),))
+        values = self._known(exp)
+        if values is None:
+            values = (self.build.let(exp, array.base),)
+            self.emitted[key_of(exp)] = values
+        return values[0]
+
+    def _known(self, exp: Exp) -> tuple[Atom, ...] | None:
+        """What has the values of an expression, if nothing is to be computed."""
         value = self._value(exp)
-        if value is None:
-            values = self.emitted.get(key_of(exp))
-            value = values[0] if values else self.build.let(exp, array.base)
-            self.emitted[key_of(exp)] = (value,)
-        return value
+        return self.emitted.get(key_of(exp)) if value is None else (value,)
 
     def _value(self, exp: Exp) -> Atom | None:
         """What an expression is, if it need not be computed."""

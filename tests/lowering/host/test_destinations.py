@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import stages
-from minifut.errors import Source
-from minifut.ir.search import nodes_of
-from minifut.kernel_ir import nodes as kc
+from tests.lowering.host.copies import copies
 
 PRODUCT = """
 def product [n] (a: [n][n]f64) (b: [n][n]f64): [n][n]f64 =
@@ -67,14 +64,6 @@ entry main [n] (k: i64) (x: [n][n]f64) = {TAPE}
     let y = map2 (map2 (-)) r t[i + 1]
     in (t with [i + 1] = copy r, y)""",
 }
-
-
-def copies(text: str) -> int:
-    """The copies of memory by the host."""
-    core = stages.to_core(stages.check(Source("test.fut", text)))
-    scheduled = stages.to_schedule(stages.to_kernels(core), "cpu")
-    program = stages.to_kernel_code(scheduled, "cpu")
-    return sum(1 for f in program.functions for _ in nodes_of(kc.CopyMemory, f))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut import stages
-from minifut.errors import Source
-from minifut.ir.search import nodes_of
-from minifut.kernel_ir import nodes as kc
+from tests.lowering.host.copies import copies
 
 PROGRAMS = {
     "halves of a partition": """
@@ -67,14 +64,6 @@ entry main [n] (k: i64) (x: [n]f64) =
   if k % 2 == 0 then loop y = x[n / 3:] for _i < k do map (* 2) y
   else loop y = x[n / 4:] for _i < k do map (/ 2) y""",
 }
-
-
-def copies(text: str) -> int:
-    """The copies of memory by the host."""
-    core = stages.to_core(stages.check(Source("test.fut", text)))
-    scheduled = stages.to_schedule(stages.to_kernels(core), "cpu")
-    program = stages.to_kernel_code(scheduled, "cpu")
-    return sum(1 for f in program.functions for _ in nodes_of(kc.CopyMemory, f))
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
