@@ -25,6 +25,7 @@ from minifut.ir import core, kernels, scalars
 from minifut.ir.core import Atom, Param
 from minifut.ir.node import immutable
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
+from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, I64, ScalarType
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.groups import results
@@ -257,6 +258,7 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
                 k, output, results.tile_extents(k, result, indices)
             )
             k.accumulators.update(dict.fromkeys(each.names, tile))
+        pass_rows(k, job, indices)
         k.statements_of(body.statements)
         stored = {each.result for each in k.plan.accumulators}
         for position, result in enumerate(body.result):
@@ -265,3 +267,22 @@ def run_group(k: WorkerBuilder, job: GroupLaunch, group: kc.Variable) -> None:
                     k, result, job.outputs[position], indices, results.write_in_loops
                 )
     release_after(k, statements)
+
+
+def pass_rows(k: WorkerBuilder, job: GroupLaunch, indices: tuple[Size, ...]) -> None:
+    """Let threads write to the result of the group what nothing in the group reads."""
+    body = job.operation.body
+    makers = {p.name: s.exp for s in body.statements for p in s.pattern}
+    for result, output in zip(body.result, job.outputs, strict=True):
+        if not isinstance(result, kernels.Returns) or output.rank == len(indices):
+            continue
+        name = result.value
+        made = makers.get(name) if isinstance(name, Name) else None
+        if (
+            isinstance(made, kernels.SegMap | kernels.SegRed | kernels.SegScan)
+            and isinstance(name, Name)
+            and made.level == kernels.THREAD
+            and name not in k.plan.threads
+            and not any(name in free_names(s) for s in body.statements)
+        ):
+            k.destinations[name] = output.row(indices)
