@@ -29,6 +29,7 @@ from minifut.passes.interchange_loops import interchange_loops
 from minifut.passes.join_loops import join_loops
 from minifut.passes.layout.driver import lay_out_for_cpu, lay_out_for_gpu
 from minifut.passes.layout.unswitch import unswitch_for_cpu, unswitch_for_gpu
+from minifut.passes.partial_inline import partial_inline
 from minifut.passes.pipeline import (
     Pass,
     PassFunction,
@@ -67,6 +68,7 @@ SIMPLIFY = _on_soacs("simplify", simplify)
 REMOVE_CHECKS = _on_soacs("remove-checks", remove_checks)
 FOLD_SCANS = _on_soacs("fold-scans", fold_scans)
 FUSE = _on_soacs("fuse", fuse)
+PARTIAL_INLINE = _on_soacs("partial-inline", partial_inline)
 INTERCHANGE_LOOPS = _on_soacs("interchange-loops", interchange_loops)
 UNROLL_SHORT = _on_soacs("unroll-short", unroll_short)
 CHOOSE_UPDATES = _on_soacs("choose-updates", choose_updates)
@@ -126,6 +128,8 @@ DEFAULT: tuple[Pass, ...] = (
     # what is reduced can be fused with more
     FOLD_SCANS,
     FUSE,
+    # when the last map of a function is all that makes its result
+    PARTIAL_INLINE,
     # when a step is one map; what makes the state is fused with the map of loops
     INTERCHANGE_LOOPS,
     # when producers and consumers are one, and what they read is seen
