@@ -178,7 +178,7 @@ def copy_panels_transposed(
         plane = Plane(target, part)
         across_squares = k.loop("j", whole, step=width)
         with across_squares as j, k.loop("i", whole_depth, step=width) as i:
-            transpose_square(k, plane, (), i, j, width, False)
+            transpose_square(k, plane, (), i, j, width, packing=True)
 
         def element(i: kc.Variable, j: kc.Variable) -> None:
             across_at = clamped(k, across, first + Size.of(j.name) * across.step)

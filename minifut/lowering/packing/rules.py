@@ -138,16 +138,16 @@ def pack_transposed(region: CopyRegion, facts: GroupFacts) -> Panels | Declined:
         b[0i64 :+ m by 1i64, column :+ 64 by 1i64]
         => transposed[0i64 :+ m by 1i64, column :+ 64 by 1i64]
     after:
-        float16 row_r${r} = (*(__global const loose_float16 *)(b + (column * m + j * m +
-        16 * m * panel + m * ${r} + i_1)));
+        float8 row_r${r} = (*(__global const loose_float8 *)(b + (column * m + j * m +
+        j_1 * m + 16 * m * panel + m * ${r} + i_1 + i_2)));
         ..
-        float16 row_1_r$[(2 * ${r_1})] = INTERLEAVE_LOW_16X32(row_r${r_1},
-        row_r$[(1 * ${r_1} + 8)]);
+        float8 row_1_r$[(2 * ${r_1})] = INTERLEAVE_LOW_8X32(row_r${r_1},
+        row_r$[(1 * ${r_1} + 4)]);
         ..
-        *(__local loose_float16 *)(bs + (16 * m * panel + 16 * i_1 + j + 16 * ${r_5})) =
-        row_4_r${r_5};
+        *(__local loose_float8 *)(bs + (16 * m * panel + 16 * i_1 + 16 * i_2 + j + j_1 +
+        16 * ${r_4})) = row_3_r${r_4};
         ..
-        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_17}) +
+        float16 v = (*(__local const loose_float16 *)(bs + ((16 * ${r_11}) +
         (16 * i_8 * m + 16 * k))));
     declines: the elements of a panel are contiguous in b
         like before of pack_into_panels

@@ -186,11 +186,12 @@ def lower_loop(k: WorkerBuilder, stm: Stm, exp: core.Loop) -> None:
         with k.inside(replace(k.at, in_reduction=in_reduction)):
             control.lower_loop(k, stm, exp)
         return
-    for name in exp.initial:
+    for parameter, name in zip(exp.parameters, exp.initial, strict=True):
         if isinstance(name, Name) and name in k.plan.deferred:
             assert isinstance(exp.form, core.ForLoop)
+            start = k.scalar(k.plan.first_iterations[parameter.name].start)
             with k.branch(k.scalar(exp.form.bound) <= 0):
-                emit_threads(k, k.plan.deferred[name], k.plan.threads[name])
+                transfers.fill_accumulator(k, k.accumulators[name], start)
     reduced = replace_node(
         exp,
         parameters=flagged(exp.parameters, kept),

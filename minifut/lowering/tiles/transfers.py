@@ -188,6 +188,20 @@ def load_accumulator(
         from_memory()
 
 
+def fill_accumulator(
+    k: WorkerBuilder, accumulator: AccumulatorTile, value: kc.Expression
+) -> None:
+    """Store a constant in the elements of the tiles of a group, one by one: what loops
+    without iterations leave there, so that few lines of code count, not speed."""
+    view, rank = accumulator.view, len(accumulator.registers)
+    sides = zip(
+        view.shape[:rank], accumulator.registers, accumulator.remaining, strict=True
+    )
+    extents = tuple(minimum(block * register, rest) for block, register, rest in sides)
+    target = Array(view.memory, extents, view.offset, view.strides[rank:])
+    k.each(extents, lambda at: k.write(target, at, value))
+
+
 def streaming_guard(
     k: WorkerBuilder, accumulator: AccumulatorTile, at: tuple[Size, ...], rounds: Atom
 ) -> kc.Expression | None:
