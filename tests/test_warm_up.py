@@ -29,7 +29,7 @@ def test_later_calls_build_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         pytest.fail("a kernel is built")
 
-    monkeypatch.setattr("minifut.opencl.runtime.kernels.build", refuse)
+    monkeypatch.setattr("minifut.opencl.runtime.builds.build", refuse)
     ones = np.ones(1000, np.float32)
     assert program.dot(ones, ones) == 1000
     assert program.rows(np.ones((100, 50), np.int32), 7).tolist() == [57] * 100

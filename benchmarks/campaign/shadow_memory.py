@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from minifut.__main__ import main
-from minifut.opencl.runtime import kernels
+from minifut.opencl.runtime import builds
 from minifut.opencl.runtime.pool import Block, Pool
 from minifut.opencl.runtime.queue import Session
 
@@ -117,14 +117,12 @@ def with_elements(text: str) -> str:
 
 def main_followed() -> None:
     """The command, with memory and texts that the simulator follows."""
-    build = kernels.build
+    build = builds.build
 
-    def followed(
-        session: Session, handle: Any, text: str, options: str, name: str
-    ) -> Any:
-        return build(session, handle, with_elements(text), options, name)
+    def followed(session: Session, handle: Any, text: str, *rest: Any) -> Any:
+        return build(session, handle, with_elements(text), *rest)
 
-    kernels.build = followed
+    builds.build = followed
     Pool.release = keep  # type: ignore[method-assign]
     for name, method in {"copy": copy, "store": store, "fill": fill}.items():
         setattr(Session, name, method)

@@ -7,18 +7,18 @@ import re
 from typing import Any
 
 from benchmarks.campaign import shadow_memory
-from minifut.opencl.runtime import kernels
+from minifut.opencl.runtime import builds
 
 STORE = re.compile(r"^( *)((?!failure)\w+\[([^\]\[]*)\] = [^;]*;)$", re.MULTILINE)
-BUILD = kernels.build
+BUILD = builds.build
 
 
-def build(session: Any, handle: Any, text: str, options: str, name: str) -> Any:
-    """`kernels.build` of kernels that do not store element 1."""
+def build(session: Any, handle: Any, text: str, *rest: Any) -> Any:
+    """`builds.build` of kernels that do not store element 1."""
     planted = STORE.sub(r"\1if ((\3) != 1) \2", text)
-    return BUILD(session, handle, planted, options, name)
+    return BUILD(session, handle, planted, *rest)
 
 
 if __name__ == "__main__":
-    kernels.build = build
+    builds.build = build
     shadow_memory.main_followed()

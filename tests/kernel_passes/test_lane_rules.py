@@ -16,8 +16,8 @@ from minifut import kernel_passes
 from minifut.cli.dev import command
 from minifut.kernel_ir import nodes as kc
 from minifut.opencl.c_macros import PRELUDE
+from minifut.opencl.runtime.builds import build
 from minifut.opencl.runtime.failures import FAILURE_TEXT
-from minifut.opencl.runtime.kernels import build
 from minifut.opencl.runtime.queue import Session
 from minifut.rewrite.rule import REGISTRY
 from tests.opencl.texts import kernel_text

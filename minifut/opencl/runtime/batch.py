@@ -31,10 +31,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from minifut.opencl.runtime.builds import build
 from minifut.opencl.runtime.enqueue import ARGUMENTS, Commands
 from minifut.opencl.runtime.memory import share
 from minifut.opencl.runtime.pool import ALIGNMENT
 from minifut.opencl.runtime.sections import Section, together
+from minifut.opencl.runtime.trial_launches import Trial
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.first_launches import DelayedLaunch
@@ -93,6 +95,7 @@ __kernel void {NAME}(
         __global int *state,
         __global const ulong *launch)
 {{
+    if (failure[0]) return;
     long worker = get_global_id(0);
     long workers = get_global_size(0);
     volatile __global int *outcome = state;
@@ -241,8 +244,6 @@ class Batch:
 
     def extend(self) -> None:
         """Build parts for those that have been launched sometimes, too."""
-        from minifut.opencl.runtime.kernels import build
-
         more = [m for m in self.members if m.launches >= SOMETIMES]
         parts = list(dict.fromkeys([*self.parts, *more]))
         first, session = parts[0].launcher, self.session
@@ -250,9 +251,11 @@ class Batch:
         types = [member.launcher.kernel.types for member in parts]
         text = sections[0].prelude + batch_text(list(zip(sections, types, strict=True)))
         session.builds.begin(first.program)
-        program = build(session, first.handle, text, sections[0].options, NAME)
-        kernel = session.cl.Kernel(program, NAME)
         given = ("buffer", "buffer")
+        trials = [Trial(NAME, given)]
+        options = sections[0].options
+        program = build(session, first.handle, text, options, NAME, trials)
+        kernel = session.cl.Kernel(program, NAME)
         self._commands, self.parts = Commands(session, kernel, given), parts
         for number, member in enumerate(parts):
             member.number = number

@@ -3,10 +3,10 @@
 Before PoCL builds a first program for a device it reads its library of built-in
 functions, for half a second, in which Python's lock is free. A program that is not
 known has kernels that are not built. So while it is compiled, a thread builds an empty
-program for each of the two devices of the processor:
+program for the device that kernels are compiled for (driver_binaries.py):
 
-    compiler    |-- passes --------------------------|   |-- kernels of first calls --
-    thread      |-- library --|-- library, again --|
+    compiler    |-- passes -----------|   |-- kernels of first calls --
+    thread      |-- library --|
 
 Nothing is begun once the compiler is done, which may be before.
 """
@@ -18,9 +18,8 @@ import os
 from collections.abc import Iterator
 from threading import Event, Thread
 
-from minifut.opencl.runtime import driver_cache
+from minifut.opencl.runtime import driver_binaries, driver_cache
 from minifut.opencl.runtime.builtin_declarations import compile_program
-from minifut.opencl.runtime.driver_target import VERSION
 from minifut.opencl.runtime.sessions import open_session
 
 NAME = "minifut-driver"
@@ -49,11 +48,10 @@ def _start(wanted: str, max_memory: int | None, is_over: Event) -> None:
     with contextlib.suppress(Exception):
         session = open_session(wanted or None, max_memory)
         device = session.device
-        if VERSION not in device.version or not device.shares_memory:
+        if not driver_binaries.serves_both(device):
             return
-        for handle in (device.handle, device.synchronous):
-            with session.lock:  # runs and forks wait
-                if handle is not None and not is_over.is_set():
-                    driver_cache.restore_private_folder()
-                    driver_cache.require_disk_space()
-                    compile_program(session, handle, "", "-w")
+        with session.lock:  # runs and forks wait
+            if not is_over.is_set():
+                driver_cache.restore_private_folder()
+                driver_cache.require_disk_space()
+                compile_program(session, device.synchronous, "", "-w")

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 from minifut.errors import InternalError
 from minifut.immutables import mutable
 from minifut.opencl.runtime.batch import MOST_LAUNCHES, Batch, FlagBorder, Member
-from minifut.opencl.runtime.kernels import Launcher, build_together
+from minifut.opencl.runtime.builds import build_together
+from minifut.opencl.runtime.kernels import Launcher
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.iterations import Repeated
@@ -125,7 +126,7 @@ class FirstLaunches:
                 ((launcher, _, points, _, arguments),) = waiting
                 launcher.launch_alone(points, arguments)
             return
-        build_together([launcher for launcher, *_ in waiting])
+        build_together([(each, sizes, own) for each, _, sizes, own, _ in waiting])
         for launcher, *launch in waiting:
             launcher.launch_as_added(*launch)
 

@@ -8,20 +8,17 @@ rebuilds only the kernels whose text uses it. What the driver made of a program 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from minifut.debug import debugging, report
-from minifut.errors import InternalError, UsageError
-from minifut.opencl.runtime import binaries, driver_cache
 from minifut.opencl.runtime.batch import MOST_WORK, Batch, Member
-from minifut.opencl.runtime.builtin_declarations import compile_program
+from minifut.opencl.runtime.builds import build_together
 from minifut.opencl.runtime.describe import Kernel
 from minifut.opencl.runtime.device_family import register_options
 from minifut.opencl.runtime.enqueue import Commands
-from minifut.opencl.runtime.sections import Section, together
+from minifut.opencl.runtime.sections import Section
 from minifut.opencl.runtime.templates import expanded
 from minifut.opencl.runtime.unlocked import enqueue_unlocked
 
@@ -238,7 +235,7 @@ class Launcher:
             return first.add(self, queue, sizes, local, arguments)
         self.session.launch_first()
         if not self.is_built:
-            self.adopt(self.prepare())
+            build_together([(self, sizes, local)])
         return self._launch_first(queue, sizes, local, arguments)
 
     def adopt(self, commands: Commands) -> None:
@@ -305,49 +302,10 @@ class Launcher:
         device = self.session.device
         return device.synchronous if self.is_synchronous else device.handle
 
-    def prepare(self) -> Commands:
-        """Build the kernel now; gives how it is launched."""
-        text, options = self.section().alone()
-        self.session.builds.begin(self.program)
-        name = self.kernel.name
-        return self.kernel_of(build(self.session, self.handle, text, options, name))
-
     def kernel_of(self, program: Any) -> Commands:
         """How the kernel of a program that has it is launched."""
         kernel = self.session.cl.Kernel(program, self.kernel.name)
         return Commands(self.session, kernel, self.kernel.types)
-
-
-def build_together(launchers: Sequence[Launcher]) -> None:
-    """Build kernels of different names, those that have the same options as one
-    program; what was built before is loaded."""
-    groups: dict[tuple[Any, ...], dict[str, tuple[Launcher, Section]]] = {}
-    for launcher in launchers:
-        section, handle = launcher.section(), launcher.handle
-        session = launcher.session
-        text, options = section.alone()
-        key = binaries.key_of(session.device, handle, options, text)
-        program = binaries.load_program(session, handle, key)
-        if program is not None:
-            _report(launcher.kernel.name, text, options)
-            launcher.adopt(launcher.kernel_of(program))
-            continue
-        shared = handle.int_ptr, section.prelude, section.options
-        groups.setdefault(shared, {})[key] = launcher, section
-    for (_, prelude, options), members in groups.items():
-        first, *others = (launcher for launcher, _ in members.values())
-        if not others:
-            first.adopt(first.prepare())
-            continue
-        text = prelude + together([section for _, section in members.values()])
-        session, handle = first.session, first.handle
-        for launcher in (first, *others):
-            session.builds.begin(launcher.program)
-        program = build(session, handle, text, options, first.kernel.name)
-        whole = binaries.key_of(session.device, handle, options, text)
-        for key, (launcher, _) in members.items():
-            launcher.adopt(launcher.kernel_of(program))
-            binaries.keep_part(session.device, key, whole)
 
 
 class Done:
@@ -355,38 +313,3 @@ class Done:
 
     last_event: Any = None
     pending = 0
-
-
-def build(session: Session, handle: Any, text: str, options: str, name: str) -> Any:
-    """The program of a text, from the cache if it was built before."""
-    cl = session.cl
-    _report(name, text, options)
-    driver_cache.restore_private_folder()
-    if session.device.platform == "PoCL":
-        driver_cache.require_disk_space()
-    key = binaries.key_of(session.device, handle, options, text)
-    program = binaries.load_program(session, handle, key)
-    if program is not None:
-        return program
-    try:
-        program = compile_program(session, handle, text, options)
-    except cl.Error as error:
-        if "bracket nesting level" in str(error):
-            raise UsageError(
-                "a kernel has loops or branches that are nested too deeply: write some "
-                "of them one after the other"
-            ) from None
-        message = f"kernel {name}: {error}"
-        raise InternalError("opencl", message, _numbered(text)) from None
-    binaries.keep(session.device, program, key)
-    return program
-
-
-def _report(name: str, text: str, options: str) -> None:
-    if debugging("kernels"):
-        report(f"// kernel {name}, built with {options}\n{text}")
-
-
-def _numbered(text: str) -> str:
-    lines = text.split("\n")
-    return "\n".join(f"{i:4} {line}" for i, line in enumerate(lines, 1))

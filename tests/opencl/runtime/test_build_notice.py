@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import build_notice, kernels
+from minifut.opencl.runtime import build_notice, builds
 from minifut.opencl.runtime.build_notice import BuildNotice
 
 TEXT = "entry main (xs: []f32): f32 = f32.sum (scan (+) 0 (map (* 1.37) xs))"
@@ -95,9 +95,9 @@ def test_a_first_call_says_what_it_builds(
         time.sleep(0.2)
         return build(*arguments)
 
-    build = kernels.build
+    build = builds.build
     monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
-    monkeypatch.setattr(kernels, "build", slow)
+    monkeypatch.setattr(builds, "build", slow)
     monkeypatch.setattr(build_notice, "NOTICE_AFTER", 0.05)
     caplog.set_level(logging.INFO, "minifut")
     program = minifut.compile(TEXT)

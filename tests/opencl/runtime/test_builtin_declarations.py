@@ -10,7 +10,8 @@ import pytest
 
 import minifut
 from minifut.opencl import runtime as rt
-from minifut.opencl.runtime import builtin_declarations, kernels
+from minifut.opencl.runtime import builds as program_builds
+from minifut.opencl.runtime import builtin_declarations
 from minifut.opencl.runtime.builtin_declarations import (
     WITHOUT_HEADER,
     declarations,
@@ -108,6 +109,6 @@ def test_what_macros_call_is_compiled_with_the_header(
     text = text.replace(
         "ROOT s##qrt", "ROOT(x) JOIN(s, qrt)(x)\n#define JOIN(a, b) a##b"
     )
-    kernels.build(session, session.device.handle, text, "", "root")
+    program_builds.build(session, session.device.handle, text, "", "root")
     assert [WITHOUT_HEADER in options for _, options in builds] == [True, False]
     assert builds[1][0] == text

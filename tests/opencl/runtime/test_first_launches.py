@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import binaries, kernels, sessions
+from minifut.opencl.runtime import binaries, builds, sessions
 from minifut.opencl.runtime.pool import Pool
 from minifut.opencl.runtime.sections import Section, together
 
@@ -36,13 +36,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The texts of the programs that are built."""
     texts: list[str] = []
-    build = kernels.build
+    build = builds.build
 
     def noted(session: Any, handle: Any, text: str, *rest: str) -> Any:
         texts.append(text)
         return build(session, handle, text, *rest)
 
-    monkeypatch.setattr(kernels, "build", noted)
+    monkeypatch.setattr(builds, "build", noted)
     return texts
 
 
@@ -121,7 +121,7 @@ def test_failures_and_interrupts_leave_nothing_waiting(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(kernels, "build", interrupted)
+        patched.setattr(builds, "build", interrupted)
         with pytest.raises(KeyboardInterrupt):
             program.checked(xs, np.arange(1000))
     with pytest.raises(minifut.ProgramError, match="out of bounds"):
@@ -147,7 +147,7 @@ def test_each_session_has_programs_of_its_own_context() -> None:
     for most in (50_000_000, 60_000_000, 70_000_000):
         program = minifut.compile(TEXT, schedule="cpu", max_memory=most)
         np.testing.assert_array_equal(program.steps(3, xs), wanted(3, xs))
-        if not any(size for *_, size in binaries._kept):
+        if not any(kept.stored for kept in binaries._kept):
             binaries.store_binaries()  # what follows loads what was built
 
 
