@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime import binaries, driver_cache
+from minifut.opencl.runtime import binaries, build_processes, driver_cache
+from minifut.opencl.runtime.build_processes import compiled_by_copies
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.driver_binaries import serves_both
 from minifut.opencl.runtime.sections import Section, together
@@ -25,6 +26,9 @@ from minifut.opencl.runtime.trial_launches import Trial, compile_by_launches
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
     from minifut.opencl.runtime.queue import Session
+
+SHORT = 4000
+"""characters of kernels: to share more than these gains time"""
 
 
 def build_together(
@@ -48,7 +52,7 @@ def build_together(
         trial = Trial(section.name, launcher.kernel.types, sizes, local)
         groups.setdefault(shared, []).append(Unbuilt(key, launcher, section, trial))
     for members in groups.values():
-        UnbuiltProgram(tuple(members)).build()
+        _build_programs(members)
 
 
 class Unbuilt(NamedTuple):
@@ -73,13 +77,17 @@ class UnbuiltProgram:
             return sections[0].alone()
         return sections[0].prelude + together(sections), sections[0].options
 
+    def compile_for_both(self) -> None:
+        """Compile for what serves both devices."""
+        session = self.members[0].launcher.session
+        trials = [member.trial for member in self.members]
+        compile_by_launches(session, *self.source(), trials)
+
     def build(self) -> None:
         """Build for each device that is needed."""
         text, options = self.source()
         trials = [member.trial for member in self.members]
         programs: dict[int, Any] = {}
-        for member in self.members:
-            member.launcher.session.builds.begin(member.launcher.program)
         for key, launcher, section, _ in self.members:
             session, handle = launcher.session, launcher.handle
             found = programs.get(handle.int_ptr)
@@ -90,6 +98,40 @@ class UnbuiltProgram:
             whole = binaries.key_of(session.device, handle, options, text)
             if key != whole:
                 binaries.keep_part(session.device, key, whole)
+
+
+def _build_programs(members: Sequence[Unbuilt]) -> None:
+    """Build kernels as one program, or as several that are compiled at once."""
+    session = members[0].launcher.session
+    for member in members:
+        session.builds.begin(member.launcher.program)
+    parts = [members]
+    if serves_both(session.device):
+        parts = divided(members, build_processes.count())
+    if len(parts) > 1 and not session.comes_to_rest():
+        parts = [members]
+    first, *others = [UnbuiltProgram(tuple(part)) for part in parts]
+    with compiled_by_copies([other.compile_for_both for other in others]):
+        first.build()
+    for other in others:
+        other.build()
+
+
+def divided(members: Sequence[Unbuilt], most: int) -> list[Sequence[Unbuilt]]:
+    """At most so many parts, the texts of which are about as long, the longest first.
+    None is short."""
+    longest = sorted(members, key=lambda m: -len(m.section.text))
+    count = sum(len(member.section.text) for member in members) // SHORT
+    for number in range(min(most, count, len(members)), 1, -1):
+        parts: list[list[Unbuilt]] = [[] for _ in range(number)]
+        lengths = [0] * number
+        for member in longest:
+            place = lengths.index(min(lengths))
+            parts[place].append(member)
+            lengths[place] += len(member.section.text)
+        if min(lengths) >= SHORT:
+            return [parts[i] for i in sorted(range(number), key=lambda i: -lengths[i])]
+    return [members]
 
 
 def build(

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from minifut.errors import UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime import device_family
+from minifut.opencl.runtime import device_family, driver_locks
 from minifut.opencl.runtime.driver_cache import use_private_folder
 from minifut.opencl.runtime.driver_linker import link_without_libraries
 from minifut.opencl.runtime.driver_target import aligned_target
@@ -180,12 +179,8 @@ def _packaged_pocl_version() -> str | None:
 
 def list_devices() -> list[Device]:
     """All devices, in an order that does not depend on how drivers are found."""
-    with listing:
+    with driver_locks.listing:
         return list(_listed())
-
-
-listing = threading.Lock()
-"""held while drivers are loaded, which is done once"""
 
 
 @cache  # the loader looks for drivers once in a process

@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from queue import SimpleQueue
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool, PoolBlock, bytes
 
 SPIN_SECONDS = 5e-3
 """seconds of looking whether the device is done, before waiting for it"""
+REST_SECONDS = 0.1
+"""seconds that kernels may take to the end before others are compiled in one process"""
 BRIEF_WORK = 1 << 24
 """scalar operations that end within milliseconds: a main thread that is blocked so
 long answers Ctrl-C soon enough, and leaves its core to the driver"""
@@ -165,6 +167,17 @@ class Session:
             self.first_launches.run()
 
     # --- waiting ----------------------------------------------------------------------
+
+    def comes_to_rest(self) -> bool:
+        """Whether no command is running, nor is after a while."""
+        event, stop = self.last_event, perf_counter() + REST_SECONDS
+        while event is not None:
+            if event.command_execution_status <= self._complete:
+                return True
+            if perf_counter() > stop:
+                return False
+            sleep(REST_SECONDS / 100)
+        return True
 
     def wait(self) -> None:
         """Return when all commands are done."""

@@ -11,16 +11,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import threading
 from dataclasses import replace
 from typing import Any
 
 from minifut.errors import ForkedError
-from minifut.opencl.runtime.device import listing, open_device
+from minifut.opencl.runtime import driver_locks
+from minifut.opencl.runtime.device import open_device
 from minifut.opencl.runtime.queue import Session
 
 _sessions: dict[tuple[Any, ...], Session] = {}
-_opening = threading.Lock()
 _left_behind: list[Session] = []
 """of the process that this one was forked from: never used, and never destroyed, since
 a driver would wait for its threads"""
@@ -28,7 +27,7 @@ a driver would wait for its threads"""
 
 def open_session(device: str | None = None, max_memory: int | None = None) -> Session:
     """The session of the device that matches; made once per process."""
-    with _opening:
+    with driver_locks.opening:
         chosen = open_device(device)
         if _left_behind:
             if chosen.synchronous is None:
@@ -38,6 +37,7 @@ def open_session(device: str | None = None, max_memory: int | None = None) -> Se
         key = (chosen.platform, chosen.version, chosen.name, chosen.number, max_memory)
         if key not in _sessions:
             _sessions[key] = Session(chosen, max_memory)
+            driver_locks.runs.append(_sessions[key].lock)
         return _sessions[key]
 
 
@@ -47,9 +47,7 @@ _held: list[Any] = []
 
 def _before_fork() -> None:
     """Let runs of other threads end, in which the driver may hold locks."""
-    locks: list[Any] = [_opening, listing]
-    locks += [session.lock for session in _sessions.values()]
-    for lock in locks:
+    for lock in driver_locks.all_locks():
         lock.acquire()
         _held.append(lock)
 
@@ -66,6 +64,7 @@ def _after_fork_in_child() -> None:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(session))
     _left_behind.extend(_sessions.values())
     _sessions.clear()
+    driver_locks.runs.clear()
 
 
 os.register_at_fork(

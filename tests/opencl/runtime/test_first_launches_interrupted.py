@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import minifut
-from minifut.opencl.runtime import batch, first_launches, kernels, queue
+from minifut.opencl.runtime import batch, builds, first_launches, kernels, queue
+from minifut.opencl.runtime.build_processes import SWITCH
 from minifut.opencl.runtime.first_launches import FirstLaunches
 from tests.opencl.runtime.test_first_launches import TEXT, built, cache, wanted
 
@@ -21,7 +22,7 @@ __all__ = ["built", "cache"]
 
 pytestmark = [pytest.mark.device, pytest.mark.optimised]
 XS = np.arange(100, dtype=np.int32)
-FILES = {module.__file__ for module in (batch, first_launches, kernels, queue)}
+FILES = {module.__file__ for module in (batch, builds, first_launches, kernels, queue)}
 
 
 @contextmanager
@@ -76,7 +77,10 @@ def test_kernels_that_equal_built_ones_are_not_built_again(built: list[str]) -> 
             assert bool(built) == (number == 0)
 
 
-def test_groups_of_chosen_sizes_are_built_together(built: list[str]) -> None:
+def test_groups_of_chosen_sizes_are_built_together(
+    built: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(SWITCH, "1")
     program = minifut.compile(TEXT, schedule="gpu")
     np.testing.assert_array_equal(program.steps(3, XS), wanted(3, XS))
     assert max(text.count("__kernel ") for text in built) > 1
