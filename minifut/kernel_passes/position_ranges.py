@@ -151,8 +151,10 @@ class PositionIndices:
         self.index_name = loop.variable.name
         self.first = 0
         self.residues = 0
-        self.limits: dict[tuple[str, bool, int], tuple[kc.Expression, int]] = {}
+        self.limits: dict[tuple[object, bool, int], tuple[kc.Expression, int]] = {}
         self.looked_into = 0
+        self.unknown: set[kc.Expression] = set()
+        """what is no affine index, however much is looked into"""
 
     @cached_property
     def made(self) -> dict[Name, kc.Expression]:
@@ -191,7 +193,7 @@ class PositionIndices:
 
     def within(self, node: Any) -> Any:
         """The node with its indices replaced that are affine in a range."""
-        if isinstance(node, INTEGERS) and node.type in (kc.LONG, kc.INT):
+        if isinstance(node, INTEGERS) and node not in self.unknown:
             before = self.first, dict(self.limits)
             self.looked_into = self.residues = 0
             found = self.index(node)
@@ -211,10 +213,12 @@ class PositionIndices:
     def index(self, exp: kc.Expression) -> AffineIndex | None:
         """What an integer is where no limit is passed; None if that is not known, as of
         types in which positions wrap around."""
-        found = self.computed(exp) if exp.type in (kc.LONG, kc.INT) else None
-        if found is None or not 0 <= found.factor <= LARGEST_FACTOR:
+        if exp in self.unknown:
             return None
-        if found.low < -FAR_OFFSET or found.high > FAR_OFFSET:
+        found = self.computed(exp) if exp.type in (kc.LONG, kc.INT) else None
+        if found is None or not _is_small(found):
+            if self.looked_into <= MOST_DEFINITIONS:
+                self.unknown.add(exp)
             return None
         if found.factor and exp.type == kc.INT:
             self.limit(found, long_literal(INT_MAX), False)
@@ -364,9 +368,16 @@ class PositionIndices:
 
     def limit(self, index: AffineIndex, greatest: kc.Expression, by_mask: bool) -> None:
         """From now on the index is at most so much."""
-        key = str(greatest), by_mask, index.factor
+        text = greatest.value if isinstance(greatest, kc.Literal) else str(greatest)
+        key = text, by_mask, index.factor
         _, known = self.limits.get(key, (None, index.high))
         self.limits[key] = greatest, max(index.high, known)
+
+
+def _is_small(index: AffineIndex) -> bool:
+    """Whether nothing overflows that is computed with an index."""
+    fits = 0 <= index.factor <= LARGEST_FACTOR
+    return fits and index.low >= -FAR_OFFSET and index.high <= FAR_OFFSET
 
 
 def divisor(name: str, right: kc.Expression) -> int:

@@ -143,12 +143,12 @@ def strip_mine_by_period(loop: kc.For, context: CodeContext) -> KernelOutcome:
     if not loop.counts_by_ones:
         return None
     positions = _over_positions(loop)
+    body = _PeriodicBody(positions)
+    if body.period is None:
+        return Declined("no index repeats with a period")
     if loop.expensive or (positions is loop and calls_functions(loop.body)):
         return Declined("lanes find quotients of neighbouring indices by steps")
     loop = positions
-    body = _PeriodicBody(loop)
-    if body.period is None:
-        return Declined("no index repeats with a period")
     if sum(1 for _ in walk(loop.body)) > LARGEST:
         return Declined("the body is long")
     with context.k.nested() as made:

@@ -12,6 +12,11 @@ import minifut
 from minifut import stages
 from minifut.errors import Source
 from minifut.ir.interpret import run
+from minifut.ir.types import I64
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes.position_ranges import AffineIndex, PositionIndices
+from minifut.names import NameSource
 
 HEAD = "entry main [n] (mask: i32) (m: i64) (xs: [n]i64): [n]i64 = #[unsafe] "
 PROGRAMS = {
@@ -79,3 +84,27 @@ def test_chains_of_definitions_are_not_followed_to_their_end(
     kernels = stages.to_kernels(core)
     for schedule in ("cpu", "gpu"):
         assert stages.to_host_module(kernels, schedule, "program")
+
+
+class _Counting(PositionIndices):
+    """Counts what it looks into."""
+
+    computations = 0
+
+    def computed(self, exp: kc.Expression) -> AffineIndex | None:
+        self.computations += 1
+        return super().computed(exp)
+
+
+def test_what_is_no_index_is_looked_into_once() -> None:
+    k = CodeBuilder(NameSource(1), "points")
+    read = kc.Memory(k.names.fresh("read"), I64)
+    with k.loop("i", 100) as i:
+        value: kc.Expression = k.declare("value", k.load(read, i))
+        for number in range(50):
+            value = k.declare("value", (value + i) % (2000 + number))
+    loop = k.statements[-1]
+    assert isinstance(loop, kc.For)
+    search = _Counting(loop)
+    assert search.straightened() == loop.body.statements
+    assert search.computations < 500

@@ -12,6 +12,11 @@ import minifut
 from minifut import stages
 from minifut.errors import ProgramError, Source
 from minifut.ir.interpret import run
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_passes import strip_mine
+from minifut.kernel_passes.context import CodeContext
+from minifut.names import NameSource
+from minifut.rewrite.rule import Declined
 
 HEAD = "entry main [n] (w: i64) (v: i64) (xs: [n]i64): []i64 = "
 PROGRAMS = {
@@ -120,3 +125,14 @@ def test_constant_bits_leave_blocks_long(test: str) -> None:
 @pytest.mark.parametrize("body", ["tabulate n (\\i -> i & w)", "map (% w) xs"])
 def test_loops_without_gain_stay_whole(body: str) -> None:
     assert "period" not in _module(body) and "while" not in _module(body)
+
+
+def test_calls_are_not_looked_for_without_a_period(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(strip_mine, "calls_functions")
+    k = CodeBuilder(NameSource(1), "points")
+    with k.loop("i", 100) as i:
+        k.declare("x", i + 1)
+    outcome = strip_mine.strip_mine_by_period(k.statements[-1], CodeContext(k))
+    assert isinstance(outcome, Declined)

@@ -25,9 +25,10 @@ def calls_functions(node: Any) -> bool:
 def gains_in_vectors(node: Any) -> bool:
     """The same, or a quotient or remainder of integers that are no positions, of which
     the compiler of the device makes no vectors either."""
-    if calls_functions(node):
+    operations = list(_operations(node))
+    if any(scalar_opencl.calls_library(part.operator) for part in operations):
         return True
-    quotients = [part for part in _operations(node) if _divides(part)]
+    quotients = list(filter(_divides, operations))
     if any(part.operator.type.bits <= 32 for part in quotients):
         return True
     if not quotients or not isinstance(node, kc.For | kc.Block):
