@@ -17,7 +17,7 @@ from minifut.ir.core import If, Index, Match, ScalarOp, Stm
 from minifut.ir.kernels import GRID, Returns, SegMap
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.search import nodes_of
-from minifut.ir.traverse import free_names, walk
+from minifut.ir.traverse import free_names, names_in
 from minifut.ir.types import ArrayType, Type
 from minifut.names import Name
 
@@ -44,14 +44,12 @@ def _own_elements(exp: SegMap) -> list[Name]:
     """The arrays of which a point reads nothing but the element of its index."""
     own: dict[Name, None] = {}
     others = {name for result in exp.body.result for name in free_names(result)}
-    for node in walk(exp.body):
-        if not isinstance(node, Stm):
-            continue
-        read = node.exp
+    for statement in nodes_of(Stm, exp.body):
+        read = statement.exp
         if isinstance(read, Index) and read.slice == exp.space.indices:
             own.setdefault(read.array)
         elif not isinstance(read, If | Match):  # of scalars: their statements are seen
-            others |= free_names(read)
+            others |= names_in(statement)
     return [array for array in own if array not in others]
 
 

@@ -23,16 +23,13 @@ SERIALISING = (
 def is_simple(operation: kernels.SegMap | kernels.SegRed | kernels.SegScan) -> bool:
     """Whether points may be vectorised: they only compute scalars, each writes elements
     of its own, and none can fail."""
-    return all(
-        isinstance(r, kernels.Returns) for r in operation.body.result
-    ) and not any(
-        isinstance(node, SERIALISING)
-        or (
-            isinstance(node, core.Stm)
-            and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-            and any(isinstance(p.type, types.ArrayType) for p in node.pattern)
-        )
-        for node in traverse.walk(operation.body)
+    body = operation.body
+    if not all(isinstance(r, kernels.Returns) for r in body.result):
+        return False
+    return not contains(body, SERIALISING) and not any(
+        not isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape)
+        and any(isinstance(p.type, types.ArrayType) for p in statement.pattern)
+        for statement in nodes_of(core.Stm, body)
     )
 
 

@@ -9,6 +9,7 @@ so parsed statements have none. Nodes are read by their forms (`ir.forms`).
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 from minifut.ir import core, expressions, kernels, reader, sizes, types
@@ -43,12 +44,10 @@ def parse(text: str, start: str = "program") -> Any:
 
 def names_after(*nodes: object) -> NameSource:
     """Fresh names that do not collide with any in the nodes."""
-    from minifut.ir.traverse import bound_names, used_names
+    from minifut.ir.traverse import bound_types, used_names
 
-    tags = [0]
-    for node in nodes:
-        tags += [name.tag for name in bound_names(node)]
-        tags += [name.tag for name in used_names(node)]
-        functions = getattr(node, "functions", ())
-        tags += [function.name.tag for function in functions]
-    return NameSource(max(tags) + 1)
+    functions = chain(*[getattr(node, "functions", ()) for node in nodes])
+    names = chain(
+        bound_types(nodes), *map(used_names, nodes), (f.name for f in functions)
+    )
+    return NameSource(max((name.tag for name in names), default=0) + 1)

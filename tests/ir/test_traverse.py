@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from cProfile import Profile
+
 import pytest
 
 from minifut.ir import core, fields, kernels, soacs
@@ -24,6 +27,7 @@ from minifut.ir.traverse import (
     used_names,
     walk,
 )
+from minifut.lowering.accumulators.erase import erase_accumulators
 from minifut.names import Name
 
 from .programs import KERNELS_TEXT, SOACS_TEXT
@@ -176,3 +180,18 @@ def test_contains_is_a_walk_for_the_class(text: str) -> None:
         below = {type(inner) for inner in walk(node)}
         assert {kind for kind in kinds if contains(node, kind)} == below
         assert set(bound_types([node])) == set(bound_names(node))
+
+
+@pytest.mark.parametrize("ask", [names_after, erase_accumulators])
+def test_what_bodies_keep_is_not_walked_for_again(
+    ask: Callable[[core.Program], object],
+) -> None:
+    count = 999
+    statements = "let b: i32 = add_i32(a, a)\n" * count
+    program = parse_program(
+        f"fun main (a: i32) -> (r: i32) {{\n{statements}return a\n}}"
+    )
+    ask(program)
+    profile = Profile()
+    profile.runcall(ask, program)
+    assert sum(entry.callcount for entry in profile.getstats()) < count

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import accumulators, core, kernels, search, traverse
+from minifut.ir import accumulators, core, kernels, traverse
 from minifut.ir.core import Atom, Body, Lambda, Param, Program, Stm
 from minifut.ir.kernels import KernelBody, Returns
 from minifut.ir.node import replace
@@ -24,9 +24,9 @@ MAPPING = (kernels.SegMap, kernels.SegRed, kernels.SegScan)
 def erase_accumulators(program: Program) -> Program:
     """The program with accumulators as effects; itself if it has none."""
     roots = {
-        node.name: node.type.root
-        for node in search.nodes_of(Param, program)
-        if isinstance(node.type, AccType)
+        name: type_.root
+        for name, type_ in traverse.bound_types((program,)).items()
+        if isinstance(type_, AccType)
     }
     return _Eraser(roots).node(program) if roots else program
 
