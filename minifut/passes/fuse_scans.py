@@ -26,7 +26,8 @@ an array.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
 from typing import TypeAlias
 
 from minifut.analysis.cheap_elements import has_cheap_elements
@@ -64,12 +65,14 @@ def fuse_scans(
     derivation = Derivation(trace or Trace())
     context = StatementContext(names, scope_of(program), {}, derivation=derivation)
 
-    sizes = scan_of_map.sizes_by_name(nodes_of(Stm, program))
-    empty = {
-        node.pattern[0].name: size.substitute(sizes)
-        for node in nodes_of(Stm, program)
-        if (size := _is_zero(node.exp)) is not None
-    }
+    @cache  # few programs have a map with a scan
+    def empty() -> dict[Name, Size]:
+        sizes = scan_of_map.sizes_by_name(nodes_of(Stm, program))
+        return {
+            node.pattern[0].name: size.substitute(sizes)
+            for node in nodes_of(Stm, program)
+            if (size := _is_zero(node.exp)) is not None
+        }
 
     def fused(body: Body) -> Body:
         inside = tuple(map_bodies(s, fused) for s in body.statements)
@@ -84,6 +87,8 @@ def fuse_scans(
 def _joined(body: Body, context: StatementContext) -> Body:
     """The body after fusion into its maps, one after the other; first into those that
     write by index, which may be partitions of their points."""
+    if not any(isinstance(s.exp, SegScan) for s in body.statements):
+        return body
     maps = [
         at
         for at, statement in enumerate(body.statements)
@@ -112,8 +117,9 @@ def _joined(body: Body, context: StatementContext) -> Body:
     return body
 
 
-def _with_points(statement: Stm, empty: Mapping[Name, Size]) -> Stm:
-    """A map over the results of a scan, where `if n == 0` is decided: it has points."""
+def _with_points(statement: Stm, empty: Callable[[], Mapping[Name, Size]]) -> Stm:
+    """A map over the results of a scan, where `if n == 0` is decided: it has points.
+    `empty`: the sizes that are compared with 0, by the names of the results."""
     exp = statement.exp
     if not isinstance(exp, SegMap) or exp.scan is None:
         return statement
@@ -122,7 +128,7 @@ def _with_points(statement: Stm, empty: Mapping[Name, Size]) -> Stm:
         branch = inner.exp
         test = branch.condition if isinstance(branch, core.If) else None
         if isinstance(branch, core.If) and (
-            isinstance(test, Name) and empty.get(test) == exp.space.sizes[0]
+            isinstance(test, Name) and empty().get(test) == exp.space.sizes[0]
         ):
             taken = branch.otherwise
             made += taken.statements

@@ -15,7 +15,9 @@ from minifut.ir.kernels import SegMap, SegRed, SegScan
 from minifut.ir.parser import names_after, parse_program
 from minifut.ir.printer import show
 from minifut.ir.traverse import walk
+from minifut.passes import scan_of_map
 from minifut.passes.fuse_scans import fuse_scans
+from tests.ir.programs import KERNELS_TEXT
 from tests.passes.meaning import assert_same, outcome
 from tests.passes.test_versions import compiled
 
@@ -244,3 +246,12 @@ def test_checks_of_what_is_scanned_fail(schedule: str) -> None:
             wrong[at] = 50
             with pytest.raises(ProgramError, match="50"):
                 program.main(values, wrong)
+
+
+def test_sizes_are_found_for_maps_with_scans_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(scan_of_map, "sizes_by_name")
+    program = parse_program(KERNELS_TEXT)
+    names = names_after(program)
+    assert fuse_scans(program, names) is program
