@@ -19,6 +19,7 @@ from minifut.ir.core import Atom, Body, Param, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, SegMap
 from minifut.ir.node import mutable
 from minifut.ir.sizes import ONE, Size
+from minifut.ir.search import nodes_of
 from minifut.ir.traverse import own_names, walk
 from minifut.names import Name
 
@@ -119,9 +120,8 @@ def find_tiles(body: KernelBody) -> set[Name]:
     size = -1
     while size != len(found):
         size = len(found)
-        for node in walk(body):
-            if isinstance(node, Stm):
-                found.update(_tiles_of(node, found))
+        for statement in nodes_of(Stm, body):
+            found.update(_tiles_of(statement, found))
     return found
 
 

@@ -145,8 +145,8 @@ def keep_tiles_in_registers(plan: TilePlan, host: HostBuilder) -> bool | Decline
 def size_definitions(body: kernels.KernelBody) -> dict[Name, Size]:
     """What the names of sizes in a group stand for, without such names."""
     found: dict[Name, Size] = {}
-    for stm in walk(body):
-        if isinstance(stm, Stm) and isinstance(stm.exp, core.SizeExp):
+    for stm in nodes_of(Stm, body):
+        if isinstance(stm.exp, core.SizeExp):
             found[stm.pattern[0].name] = stm.exp.size.substitute(found)
     return found
 
@@ -163,9 +163,7 @@ def _totals(body: kernels.KernelBody) -> Iterator[Size]:
 
 def register_nests(node: object) -> Iterator[SegMap]:
     """The register nests inside."""
-    for inner in walk(node):
-        if isinstance(inner, SegMap) and inner.level == REGISTER:
-            yield inner
+    return (inner for inner in nodes_of(SegMap, node) if inner.level == REGISTER)
 
 
 def is_threads(exp: object) -> bool:
@@ -209,9 +207,7 @@ def _regions(operation: SegMap, facts: GroupFacts) -> Iterator[tuple[Stm, CopyRe
     """The regions of collective copies, in terms of the host and the group's indices;
     arrays that the group makes from others are views of them where they can be."""
     views: dict[Name, Array] = {}
-    for stm in walk(operation.body):
-        if not isinstance(stm, Stm):
-            continue
+    for stm in nodes_of(Stm, operation.body):
         match stm.exp:
             case core.Rearrange(permutation, name):
                 view = _view(name, views, facts)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
-from minifut.ir import core, kernels, search, traverse, types
+from minifut.ir import core, kernels, search, types
 from minifut.ir.node import immutable
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access, SegmentedOperation, count
@@ -141,10 +141,9 @@ def is_vectorised(kernel: SegmentedOperation) -> bool:
     return not any(
         isinstance(type_, types.ArrayType) for type_ in kernel.types
     ) and not any(
-        isinstance(node, core.Stm)
-        and not isinstance(node.exp, core.Index | core.Rearrange | core.Reshape)
-        and any(isinstance(p.type, types.ArrayType) for p in node.pattern)
-        for node in traverse.walk(kernel.body)
+        not isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape)
+        and any(isinstance(p.type, types.ArrayType) for p in statement.pattern)
+        for statement in search.nodes_of(core.Stm, kernel.body)
     )
 
 
