@@ -18,8 +18,8 @@ from minifut.ir import core, kernels
 from minifut.ir.core import Atom, Body, Param, Stm
 from minifut.ir.kernels import REGISTER, THREAD, KernelBody, SegMap
 from minifut.ir.node import mutable
-from minifut.ir.sizes import ONE, Size
 from minifut.ir.search import nodes_of
+from minifut.ir.sizes import ONE, Size
 from minifut.ir.traverse import own_names, walk
 from minifut.names import Name
 
