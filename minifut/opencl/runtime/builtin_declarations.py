@@ -23,6 +23,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from minifut.opencl.runtime import kernel_bodies
 from minifut.opencl.runtime.driver_target import VERSION
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ def compile_program(session: Session, handle: Any, text: str, options: str) -> A
     declared = declarations(text, session.device.version)
     if declared is not None:
         with contextlib.suppress(session.cl.Error):
-            return _built(
-                session, handle, declared + text, f"{options} {WITHOUT_HEADER}"
-            )
+            whole = declared + kernel_bodies.compiled_once(text)
+            return _built(session, handle, whole, f"{options} {WITHOUT_HEADER}")
     return _built(session, handle, text, options)
 
 
