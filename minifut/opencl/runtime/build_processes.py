@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import time
 import warnings
@@ -50,7 +49,7 @@ def count() -> int:
 def _resident() -> int:
     """Bytes of memory of this process."""
     _, pages, *_ = Path("/proc/self/statm").read_text("ascii").split()
-    return int(pages) * resource.getpagesize()
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextlib.contextmanager
