@@ -123,7 +123,8 @@ class Launch:
     """Run the kernel of that name over a grid of work-items; nothing if it is empty.
 
     `arguments` are the texts' values for the kernel's parameters in order: a memory,
-    a scalar, a size, or (for local memory) its number of elements. `per_launch` are
+    a scalar, a size, or (for local memory) its number of elements, or global memory
+    that takes its place. `per_launch` are
     the variables with the values of the build constants that this launch chooses.
     `work` is how many scalar operations it takes at most, where that is known on the
     host: a small launch runs in the thread of the host. `location` is where the source

@@ -302,11 +302,14 @@ class MemoryParameter:
 
 @node
 class LocalParameter:
-    """Local memory whose number of elements the host computes."""
+    """Local memory whose number of elements the host computes. `spills`: launches may
+    pass global memory in its place, with so many elements for each work-item, a size
+    over other parameters (`kernel_passes.spill`)."""
 
-    printed = "local_buffer {memory!} count {count}"
+    printed = "local_buffer {memory!} count {count}{spills?}"
     memory: Memory
     count: Size
+    spills: bool = False
 
 
 @node

@@ -136,8 +136,9 @@ class _Key:
         return literal.type, repr(literal.value)
 
     def local(self, parameter: kc.LocalParameter) -> Hashable:
-        """The count is an argument of the launch."""
-        return self.memory(parameter.memory)
+        """The count is an argument of the launch, unless the memory spills."""
+        memory = self.memory(parameter.memory)
+        return (memory, self.of(parameter.count)) if parameter.spills else memory
 
     def failure(self, failure: kc.Fail) -> Hashable:
         if self.first is None:

@@ -27,6 +27,7 @@ from minifut.kernel_passes.narrow import narrow_indices
 from minifut.kernel_passes.prefetch import prefetch_streams
 from minifut.kernel_passes.prefetch_blocks import prefetch_streaming_loops
 from minifut.kernel_passes.row_pointers import point_to_rows
+from minifut.kernel_passes.spill import spill
 from minifut.kernel_passes.split_inner_loops import split_loops_inside
 from minifut.kernel_passes.split_wrapping import split_wrapping_loops
 from minifut.kernel_passes.unroll import unroll_full_blocks
@@ -78,6 +79,13 @@ DEDUPLICATE = Pass(
     KERNEL_CODE,
     "keep one of kernels that differ only in names",
 )
+SPILL = Pass(
+    "spill",
+    spill,
+    KERNEL_CODE,
+    KERNEL_CODE,
+    "give launches with global memory for local arrays a kernel of their own",
+)
 
 FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
     "cpu": (
@@ -116,6 +124,8 @@ FOR_SCHEDULE: dict[str, tuple[Pass, ...]] = {
         HIDE_BEFORE_BARRIERS,
         # again: kernels have been copied, and what differed may be gone
         DEDUPLICATE,
+        # last: it makes two of a kernel
+        SPILL,
     ),
     # the work-items of a group are its vectors, and hide each other's waiting; their
     # compilers contract nothing by themselves, while that of PoCL does

@@ -10,8 +10,8 @@ are fetched from an atomic counter one at a time; of others each worker has a bl
 since neighbouring groups often read the same rows.
 Arrays of the group are in local memory. Where their size depends on tuning parameters
 only, values that exceed the local memory are an error; else the host decides when it
-runs between this kernel and a second one, whose arrays are in global memory with a part
-for each worker.
+runs whether it launches the kernel with local memory, or with global memory that has a
+part for each worker (`kernel_passes.spill`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Any
 
 from minifut.ir import core, kernels, scalars
 from minifut.ir.core import Atom, Param
-from minifut.ir.node import immutable
+from minifut.ir.node import immutable, replace
 from minifut.ir.sizes import ONE, ZERO, Size, minimum, product
 from minifut.ir.traverse import free_names
 from minifut.ir.types import BOOL, I64, ScalarType
@@ -61,20 +61,37 @@ def lower(
     groups = host.let_size(product(sizes), "groups")
     most = host.cores() * (1 if blocks else WORKERS_PER_CORE)
     workers = host.let_size(minimum(groups, most), "workers")
-    launch_ = GroupLaunch(operation, outputs, groups, workers, dynamic=bool(blocks))
-    with host.nested() as within:
-        k = launch(host, launch_, base, "local")
-    if k.local_bytes == ZERO:
-        host.statements.extend(within)
-    elif k.local_bytes.names() <= host.build.parameters.keys() | blocks:
-        host.emit(kc.CheckGroup(ONE, k.local_bytes, k.settable_constants()))
-        host.statements.extend(within)
+    job = GroupLaunch(operation, outputs, groups, workers, dynamic=bool(blocks))
+    k = worker_of(host, job, base)
+    spills = not k.local_bytes.names() <= host.build.parameters.keys() | blocks
+    if spills:
+        k.let_arrays_spill()
+    launch = host.launch_of(k, workers, 1)
+    if spills:
+        launch_within_limits(host, k, launch, workers)
     else:
-        with host.nested() as beyond:
-            launch(host, launch_, f"{base}_scratch", "global")
-        then, otherwise = kc.HostBlock(tuple(within)), kc.HostBlock(tuple(beyond))
-        host.emit(kc.HostIf(fits(host, k.local_bytes), then, otherwise))
+        if k.local_bytes != ZERO:
+            host.emit(kc.CheckGroup(ONE, k.local_bytes, k.settable_constants()))
+        host.start(k, launch)
     host.bind_all(pattern, outputs)
+
+
+def launch_within_limits(
+    host: HostBuilder, k: WorkerBuilder, launch: kc.Launch, workers: Size
+) -> None:
+    """Launch with local memory if that suffices, with global memory else."""
+    with host.nested() as within:
+        host.start(k, launch)
+    with host.nested() as beyond:
+        arguments = list(launch.arguments)
+        for at, parameter in enumerate(k.parameters.values()):
+            if isinstance(parameter, kc.LocalParameter):
+                element, base = parameter.memory.element, parameter.memory.name.base
+                made = host.allocate(element, (workers, parameter.count), base)
+                arguments[at] = made.memory
+        host.start(k, replace(launch, arguments=tuple(arguments)))
+    then, otherwise = kc.HostBlock(tuple(within)), kc.HostBlock(tuple(beyond))
+    host.emit(kc.HostIf(fits(host, k.local_bytes), then, otherwise))
 
 
 def fits(host: HostBuilder, nbytes: Size) -> core.Atom:
@@ -98,25 +115,23 @@ class GroupLaunch:
     dynamic: bool
 
 
-def launch(host: HostBuilder, job: GroupLaunch, base: str, space: str) -> WorkerBuilder:
-    """Launch a kernel with the arrays of groups in local or global memory, and with
-    register tiles if there is code for them."""
+def worker_of(host: HostBuilder, job: GroupLaunch, base: str) -> WorkerBuilder:
+    """The code of a worker, with register tiles if there is code for them."""
     mark = len(host.statements)
     try:
         with rollback_trace_on(host, NotInKernel):
-            return _launched(host, job, base, space, in_registers=True)
+            return _worker(host, job, base, in_registers=True)
     except NotInKernel:
         del host.statements[mark:]
-        return _launched(host, job, base, space, in_registers=False)
+        return _worker(host, job, base, in_registers=False)
 
 
-def _launched(
-    host: HostBuilder, job: GroupLaunch, base: str, space: str, in_registers: bool
+def _worker(
+    host: HostBuilder, job: GroupLaunch, base: str, in_registers: bool
 ) -> WorkerBuilder:
     plan = planner.plan_group(job.operation, host, in_registers)
-    k = WorkerBuilder(host, base, space, plan)
+    k = WorkerBuilder(host, base, plan)
     run_groups(k, job)
-    host.launch(k, job.workers, 1)
     return k
 
 
@@ -141,11 +156,8 @@ class Position:
 class WorkerBuilder(KernelBuilder):
     """Emits the code of a group as planned, with that of its threads as loops."""
 
-    def __init__(
-        self, host: HostBuilder, base: str, space: str, plan: TilePlan
-    ) -> None:
+    def __init__(self, host: HostBuilder, base: str, plan: TilePlan) -> None:
         super().__init__(host, base)
-        self.space = space
         self.plan = plan
         self.at = Position()
         self.local_bytes = ZERO
@@ -189,12 +201,27 @@ class WorkerBuilder(KernelBuilder):
     ) -> Array:
         """Private if small, else memory of the group."""
         count = product(shape)
-        here = self.space == "local" and self.is_of_host(count)
-        if not here or self.is_small(element, count):
+        if not self.is_of_host(count) or self.is_small(element, count):
             return super().new_array(element, shape, base)
         unit = 4 if element.name == "f16" else element.bytes
         self.local_bytes = self.local_bytes + count * unit
         return whole(self.local_memory(element, count, base), shape)
+
+    def let_arrays_spill(self) -> None:
+        """Make all arrays of the group parameters for which launches may pass global
+        memory."""
+        local: dict[Name, kc.Parameter] = {}
+        for statement in tuple(self.prologue):
+            if isinstance(statement, kc.DeclareArray):
+                memory, count = statement.memory, statement.count
+                if memory.space == "local":
+                    self.prologue.remove(statement)
+                    local[memory.name] = kc.LocalParameter(memory, count, spills=True)
+        for name, parameter in tuple(self.parameters.items()):
+            if isinstance(parameter, kc.LocalParameter):
+                self.size_value(parameter.count)  # its names are parameters, before it
+                local[name] = replace(self.parameters.pop(name), spills=True)
+        self.parameters |= local
 
     def edge_array(self, element: ScalarType, shape: tuple[Size, ...]) -> Array:
         """Private memory for one tile that crosses the edge of a result."""

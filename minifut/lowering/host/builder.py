@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     from minifut.lowering.program import ProgramBuilder
 
 HostValue: TypeAlias = Atom | Array
+Grid: TypeAlias = tuple[Size, ...] | Size
+Group: TypeAlias = tuple[int, ...] | int | Size
 
 POINT_WORK = 4
 """scalar operations for a point of a copy or of a literal"""
@@ -262,14 +264,22 @@ class HostBuilder:
         return KernelBuilder(self, base)
 
     def launch(
-        self,
-        k: KernelBuilder,
-        grid: tuple[Size, ...] | Size,
-        group: tuple[int, ...] | int | Size,
-        *,
-        fresh: bool = False,
+        self, k: KernelBuilder, grid: Grid, group: Group, *, fresh: bool = False
     ) -> None:
-        """Finish a kernel and launch it over `grid` work-items in groups of `group`; a
+        """Finish a kernel and launch it."""
+        self.start(k, self.launch_of(k, grid, group, fresh=fresh))
+
+    def start(self, k: KernelBuilder, launch: kc.Launch) -> None:
+        """Emit a launch of a finished kernel."""
+        if k.arenas:
+            launch_with_arenas(self, k, launch)
+        else:
+            self.emit(launch)
+
+    def launch_of(
+        self, k: KernelBuilder, grid: Grid, group: Group, *, fresh: bool = False
+    ) -> kc.Launch:
+        """Finish a kernel: its launch over `grid` work-items in groups of `group`; a
         size is one known to the host when it runs, for which kernels are built."""
         grid = grid if isinstance(grid, tuple) else (grid,)
         fixed: tuple[int, ...] | None = None
@@ -298,13 +308,9 @@ class HostBuilder:
             sizes = (group,)
         per_launch = tuple(c.name for c in kernel.constants if c.per_launch)
         place = "" if self.location is None else str(self.location)
-        launch = kc.Launch(
+        return kc.Launch(
             kernel.name, grid, sizes, tuple(arguments), per_launch, self.work, place
         )
-        if k.arenas:
-            launch_with_arenas(self, k, launch)
-        else:
-            self.emit(launch)
 
     # --- binding ----------------------------------------------------------------------
 
