@@ -17,10 +17,11 @@ numbers of their failures. Launches then pass the first of these:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from itertools import islice
 from typing import Any, TypeAlias
 
-from minifut.ir.fields import all_fields, is_node, lister_of, per_class
+from minifut.ir.fields import all_fields, is_node, per_class
 from minifut.ir.node import replace
 from minifut.ir.search import classes_in
 from minifut.ir.sizes import Extreme, Quotient, Size, SizeFactor
@@ -33,19 +34,12 @@ from minifut.names import Name, NameSource
 
 def deduplicate(program: KernelProgram, names: NameSource) -> KernelProgram:
     """The program with each distinct kernel once."""
-    outlines = _outlines(program.kernels)
-    counts = Counter(outlines)
-    groups: dict[Hashable, dict[str, int]] = {}
+    groups = _equal_kernels(program.kernels)
     """the numbers of the first failures of equal kernels, by the names of these"""
-    for kernel, outline in zip(program.kernels, outlines, strict=True):
-        contents, first = (
-            contents_of(kernel) if counts[outline] > 1 else (kernel.name, 0)
-        )
-        groups.setdefault(contents, {})[kernel.name] = first
     if len(groups) == len(program.kernels):
         return program
-    instead = {name: next(iter(group)) for group in groups.values() for name in group}
-    numbered = [g for g in groups.values() if len(set(g.values())) > 1]
+    instead = {name: next(iter(group)) for group in groups for name in group}
+    numbered = [group for group in groups if len(set(group.values())) > 1]
     given = {name: first for group in numbered for name, first in group.items()}
 
     def changed(node: Any) -> Any:
@@ -85,11 +79,31 @@ def _numbering(kernel: kc.Kernel, first: int, names: NameSource) -> kc.Kernel:
     return replace(kernel, parameters=parameters, body=changed(kernel.body))
 
 
-def contents_of(kernel: kc.Kernel) -> tuple[Hashable, int]:
-    """What kernels share that differ only in names and in the number of their first
-    failure; and that number. Tuning parameters keep their names."""
-    key = _Key()
-    return tuple(key.of(getattr(kernel, name)) for name in _COMPARED), key.first or 0
+AT_ONCE = 64
+"""parts of kernels that are compared in one step"""
+
+
+def _equal_kernels(kernels: tuple[kc.Kernel, ...]) -> list[dict[str, int]]:
+    """The kernels in groups of equal ones, by name, with the numbers of their first
+    failures. They are read side by side, each as far as another one is the same."""
+    texts = {kernel.name: _Contents(kernel) for kernel in kernels}
+    found: list[dict[str, int]] = []
+    waiting = [list(texts)]
+    while waiting:
+        group = waiting.pop()
+        parts: dict[Hashable, list[str]] = {(): group}
+        while len(group) > 1 and len(parts) == 1:
+            parts = {}
+            for name in group:
+                read = tuple(islice(texts[name].parts, AT_ONCE))
+                parts.setdefault(read, []).append(name)
+            if () in parts:
+                break
+        if len(parts) > 1:
+            waiting += parts.values()
+        else:
+            found.append({name: texts[name].first or 0 for name in group})
+    return found
 
 
 _COMPARED = (
@@ -104,49 +118,58 @@ _COMPARED = (
 """what two kernels must share; first what declares names"""
 
 
-class _Key:
-    """Walks a kernel; names are numbered where they occur first, which is where they
-    are declared, with their types."""
+class _Contents:
+    """What kernels share that differ only in names and in the number of their first
+    failure, part by part; and that number. Names are numbered where they occur first,
+    which is where they are declared, with their types. Tuning parameters keep their
+    names."""
 
-    def __init__(self) -> None:
+    def __init__(self, kernel: kc.Kernel) -> None:
         self.numbers: dict[Name, int] = {}
         self.sizes: dict[Size, Hashable] = {}
         self.first: int | None = None
+        self.parts = self.of(kernel)
 
-    def of(self, item: Any) -> Hashable:
-        return _part(type(item))(self, item)
+    def of(self, kernel: kc.Kernel) -> Iterator[Hashable]:
+        """All parts in order; first what is quickly seen to differ."""
+        yield tuple(map(type, kernel.body.statements))
+        waiting: list[Any] = [getattr(kernel, name) for name in reversed(_COMPARED)]
+        while waiting:
+            item = waiting.pop()
+            yield _part(type(item))(self, item, waiting)
 
-    def items(self, items: tuple[Any, ...]) -> Hashable:
-        return tuple(map(self.of, items))
+    def items(self, items: tuple[Any, ...], waiting: list[Any]) -> Hashable:
+        waiting += reversed(items)
+        return len(items)
 
-    def name(self, name: Name) -> Hashable:
+    def name(self, name: Name, _: object = None) -> Hashable:
         return self.numbers.setdefault(name, len(self.numbers))
 
-    def variable(self, variable: kc.Variable) -> Hashable:
+    def variable(self, variable: kc.Variable, _: object) -> Hashable:
         known = self.numbers.get(variable.name)
         return (variable.type, self.name(variable.name)) if known is None else known
 
-    def memory(self, memory: kc.Memory) -> Hashable:
+    def memory(self, memory: kc.Memory, _: object) -> Hashable:
         known = self.numbers.get(memory.name)
         if known is None:
             return memory.element, memory.space, self.name(memory.name)
         return known
 
-    def literal(self, literal: kc.Literal) -> Hashable:
+    def literal(self, literal: kc.Literal, _: object) -> Hashable:
         return literal.type, repr(literal.value)
 
-    def local(self, parameter: kc.LocalParameter) -> Hashable:
+    def local(self, parameter: kc.LocalParameter, waiting: list[Any]) -> Hashable:
         """The count is an argument of the launch, unless the memory spills."""
-        memory = self.memory(parameter.memory)
-        return (memory, self.of(parameter.count)) if parameter.spills else memory
+        waiting += [parameter.count] if parameter.spills else []
+        return parameter.spills, self.memory(parameter.memory, waiting)
 
-    def failure(self, failure: kc.Fail) -> Hashable:
+    def failure(self, failure: kc.Fail, waiting: list[Any]) -> Hashable:
         if self.first is None:
             self.first = 0 if failure.base else failure.number
-        number = failure.number - self.first
-        return number, self.of(failure.base), self.of(failure.values), failure.label
+        waiting += [failure.values, failure.base]
+        return failure.number - self.first, failure.label
 
-    def size(self, size: Size) -> Hashable:
+    def size(self, size: Size, _: object) -> Hashable:
         if size.as_name is not None:
             return self.name(size.as_name)
         return self.polynomial(size)
@@ -170,62 +193,32 @@ class _Key:
                 return frozenset(map(self.polynomial, operands)), greatest
 
 
-KeyPart: TypeAlias = Callable[[_Key, Any], Hashable]
+KeyPart: TypeAlias = Callable[[_Contents, Any, list[Any]], Hashable]
+"""of a kernel: what is compared of an item itself; what it consists of is to follow"""
 
 _PARTS: dict[type, KeyPart] = {
-    tuple: _Key.items,
-    Name: _Key.name,
-    Size: _Key.size,
-    kc.Variable: _Key.variable,
-    kc.Memory: _Key.memory,
-    kc.Literal: _Key.literal,
-    kc.LocalParameter: _Key.local,
-    kc.Fail: _Key.failure,
-    kc.DeviceFunction: lambda _, function: function,
+    tuple: _Contents.items,
+    Name: _Contents.name,
+    Size: _Contents.size,
+    kc.Variable: _Contents.variable,
+    kc.Memory: _Contents.memory,
+    kc.Literal: _Contents.literal,
+    kc.LocalParameter: _Contents.local,
+    kc.Fail: _Contents.failure,
+    kc.DeviceFunction: lambda _, function, waiting: function,
 }
 
 
 @per_class
 def _part(cls: type) -> KeyPart:
-    """What an instance of a class adds to the key: nodes, all of their fields."""
+    """The part of an instance of a class; of nodes all fields follow."""
     if cls in _PARTS:
         return _PARTS[cls]
     if not is_node(cls):
-        return lambda _, item: item
-    fields = [f"key.of(node.{name})" for name in all_fields(cls)]
-    made: KeyPart = eval(f"lambda key, node: (cls, {', '.join(fields)})", {"cls": cls})
-    return made
-
-
-def _outlines(kernels: tuple[kc.Kernel, ...]) -> list[Hashable]:
-    """What is quickly seen to differ: many kernels of a large program differ only in
-    literals."""
-    outlines = list(map(_outline, kernels))
-    counts = Counter(outlines)
-    return [
-        (outline, _literals(kernel.body)) if counts[outline] > 1 else outline
-        for kernel, outline in zip(kernels, outlines, strict=True)
-    ]
-
-
-def _literals(body: kc.Block) -> Hashable:
-    """All literals in an order."""
-    found: list[Hashable] = []
-    waiting: list[Any] = [body]
-    while waiting:
-        node = waiting.pop()
-        if type(node) is kc.Literal:
-            found.append(repr(node.value))
-        elif (children_of := lister_of(type(node))) is not None:
-            waiting += children_of(node)
-    return tuple(found)
-
-
-def _outline(kernel: kc.Kernel) -> Hashable:
-    return (
-        tuple(map(type, kernel.parameters)),
-        tuple(map(type, kernel.body.statements)),
-        classes_in(kernel.body),
-        tuple(constant.parameter for constant in kernel.constants),
-        isinstance(kernel.group_size, Name) or kernel.group_size,
+        return lambda _, item, waiting: item
+    fields = [f"node.{name}" for name in reversed(all_fields(cls))]
+    text = f"lambda _, node, waiting: waiting.extend(({', '.join(fields)},)) or cls"
+    made: KeyPart = eval(
+        text if fields else "lambda _, node, waiting: cls", {"cls": cls}
     )
+    return made

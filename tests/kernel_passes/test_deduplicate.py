@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from cProfile import Profile
+
 import numpy as np
 import pytest
 
 import minifut
 from minifut import stages
 from minifut.errors import ProgramError, Source
+from minifut.kernel_ir import nodes as kc
+from minifut.kernel_ir.builder import CodeBuilder
+from minifut.kernel_ir.program import KernelProgram
+from minifut.kernel_passes.deduplicate import deduplicate
+from minifut.names import NameSource
 
 VERSIONS = {"cpu": 1, "gpu": 2}
 """of each kernel: for GPUs with indices of 64 bits, and of 32"""
@@ -84,3 +91,18 @@ def test_scalars_of_the_device_and_of_the_host_go_to_one_loop() -> None:
             given, summed = main(xs, factor)
             np.testing.assert_array_equal(given, xs * factor)
             np.testing.assert_array_equal(summed, xs * 6)
+
+
+def test_kernels_are_compared_as_far_as_they_are_equal() -> None:
+    count = 2000
+    names, kernels = NameSource(1), []
+    for number in range(9):
+        k = CodeBuilder(names, "main")
+        value: kc.Expression = k.declare("value", kc.Literal(number, kc.LONG))
+        for step in range(count):
+            value = k.declare("value", value + (step + 1))
+        kernels.append(k.finish(f"main_{number}", (1,)))
+    program = KernelProgram("cpu", tuple(kernels), (), (), (), ())
+    profile = Profile()
+    assert profile.runcall(deduplicate, program, names) is program
+    assert sum(entry.callcount for entry in profile.getstats()) < 9 * count
