@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from minifut.ir import kernels
 from minifut.ir.core import Stm
@@ -58,6 +58,25 @@ class LoopChoice:
 
 
 LayoutChoice: TypeAlias = KernelChoice | BranchChoice | LoopChoice
+
+Decisions: TypeAlias = Any
+"""None, or (the decisions before, a statement's id, its choice and those of its
+bodies)"""
+
+
+def decided_in(decided: Decisions) -> dict[int, LayoutChoice]:
+    """The choices of a path, by the ids of statements."""
+    found: dict[int, LayoutChoice] = {}
+    waiting = [decided]
+    while waiting:
+        at = waiting.pop()
+        if at is None:
+            continue
+        before, (key, choice, inner) = at
+        if choice is not None:
+            found[key] = choice
+        waiting += [before, *inner]
+    return found
 
 
 @immutable

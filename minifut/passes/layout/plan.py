@@ -33,12 +33,14 @@ from minifut.ir.types import shape_of
 from minifut.names import Name
 from minifut.passes.layout.choices import (
     BranchChoice,
+    Decisions,
     Dimension,
     KernelChoice,
     KernelFacts,
     LayoutChoice,
     LoopChoice,
     Offer,
+    decided_in,
 )
 from minifut.passes.layout.costs import Machine
 from minifut.passes.layout.facts import FunctionFacts, LayoutState
@@ -53,9 +55,6 @@ MOST_TRANSITIONS = 10_000
 """transitions that are tried in a function before the search becomes greedy"""
 ROUNDS = 8
 
-Decisions: TypeAlias = Any
-"""None, or (the decisions before, a statement's id, its choice and those of its
-bodies)"""
 Transition: TypeAlias = tuple[float, LayoutState, Decisions]
 EndsOfBody: TypeAlias = dict[tuple[int | None, ...], tuple[float, Decisions]]
 """by the innermost dimensions of the results"""
@@ -79,27 +78,14 @@ def plan(function: Function, scope: Scope, machine: Machine) -> dict[int, Layout
         return cost + known.conform(results, order, known.row_major(results))
 
     _, (_, decided) = min(ends.items(), key=total)
-    return _choices(decided)
-
-
-def _choices(decided: Decisions) -> dict[int, LayoutChoice]:
-    found: dict[int, LayoutChoice] = {}
-    waiting = [decided]
-    while waiting:
-        at = waiting.pop()
-        if at is None:
-            continue
-        before, (key, choice, inner) = at
-        if choice is not None:
-            found[key] = choice
-        waiting += [before, *inner]
-    return found
+    return decided_in(decided)
 
 
 @mutable
 class _Planner:
     known: FunctionFacts
     solved: dict[Any, EndsOfBody] = field(default_factory=dict)
+    transitions: dict[Any, list[Transition]] = field(default_factory=dict)
     tried: int = 0
 
     @property
@@ -208,6 +194,22 @@ class _Planner:
     def kernel(
         self, statement: Stm, facts: KernelFacts, state: LayoutState
     ) -> Iterator[Transition]:
+        """The transitions, which depend on the orders of what the kernel uses only."""
+        used = self.known.arrays_of(statement)
+        key = id(statement), self.is_greedy, tuple(map(state.get, used))
+        if key not in self.transitions:
+            changed = {*used, *(bound.name for bound in statement.pattern)}
+            self.transitions[key] = [
+                (cost, {n: o for n, o in after.items() if n in changed}, item)
+                for cost, after, item in self.offered(statement, facts, state)
+            ]
+        for cost, after, item in self.transitions[key]:
+            yield cost, {**state, **after}, item
+
+    def offered(
+        self, statement: Stm, facts: KernelFacts, state: LayoutState
+    ) -> Iterator[Transition]:
+        """All that the offers of a kernel allow in a state."""
         for offer in facts.offers:
             reads = [
                 list(self.reads(facts, offer, array, state)) for array in facts.reads

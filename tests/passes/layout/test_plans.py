@@ -22,7 +22,7 @@ from minifut.lowering.program import lower_program
 from minifut.names import Name
 from minifut.passes.layout.accesses import Access
 from minifut.passes.layout.costs import CPU, Lanes
-from minifut.passes.layout.plan import plan
+from minifut.passes.layout.plan import _Planner, plan
 from tests.opencl.texts import kernel_text
 from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
 
@@ -237,3 +237,33 @@ def test_a_cost_is_found_once_for_all_states(name: str) -> None:
     for function in program.functions:
         plan(function, scope_of(program), machine)
     assert asked and set(asked.values()) == {1}
+
+
+ALTERNATIVES = """
+def fold [n] (xs: [n]f32) = loop s = 0 for x in xs do s * 0.5 + f32.sqrt x
+entry main [n] (ass: [n][n]f32) (bss: [n][n]f32) =
+  loop (xss, yss) = (ass, bss) for _i < 9 do
+    let xs = map fold (transpose xss)
+    let ys = map fold yss
+    in (map2 (\\x row -> map (* x) row) xs xss, map2 (\\y row -> map (+ y) row) ys yss)
+"""
+
+
+@pytest.mark.parametrize("schedule", stages.SCHEDULES)
+def test_a_kernel_is_tried_once_for_states_of_other_arrays(
+    schedule: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: Counter[str] = Counter()
+
+    def counted(called: Any) -> Any:
+        def call(*given: Any) -> Any:
+            calls[called.__name__] += 1
+            return called(*given)
+
+        return call
+
+    monkeypatch.setattr(_Planner, "kernel", counted(_Planner.kernel))
+    monkeypatch.setattr(_Planner, "offered", counted(_Planner.offered))
+    core = stages.to_core(stages.check(Source("p.fut", ALTERNATIVES)))
+    stages.to_schedule(stages.to_kernels(core), schedule)
+    assert 0 < calls["offered"] < calls["kernel"] / 2
