@@ -42,6 +42,7 @@ from minifut.immutables import quick_dataclass
 from minifut.ir import core
 from minifut.ir.core import Function, Param
 from minifut.ir.sizes import Size
+from minifut.ir.traverse import atom_size
 from minifut.ir.types import I64, shape_of
 from minifut.names import Name
 
@@ -61,6 +62,7 @@ class Shared:
     sizes: list[Name]
     keeps: object
     """what the key has by its identity only"""
+    parameters: tuple[Param, ...] = ()
     results: tuple[Param, ...] = ()
     result: Value | None = None
     function: Function | None = None
@@ -211,6 +213,7 @@ def _make(
         )
     for parameter in parameters:
         work.build.scope[parameter.name] = parameter.type
+    shared.parameters = tuple(parameters)
     mark = work.mark()
     with work.apart(closure.unsafe) as inner:
         frame = bind_arguments(work, bound, tuple(own))
@@ -227,7 +230,7 @@ def _make(
             )
             shared.result = result
         body = inner.finish(*atoms)
-    shared.function = Function(shared.name, tuple(parameters), shared.results, body)
+    shared.function = Function(shared.name, shared.parameters, shared.results, body)
 
 
 def _announced(
@@ -316,14 +319,17 @@ def _apply(
     """The call; the result's sizes in terms of the caller's."""
     work.location = location
     given: list[core.Atom] = [work.size_leaf(size).atom for size in sizes]
+    outside = dict(zip(shared.sizes, sizes, strict=True))
     for argument in arguments:
         for leaf in values.leaves(argument):
             if leaf.type == I64 and leaf.size is not None and leaf.size in sizes:
                 continue
+            if leaf.type == I64:  # of a result, even if no array has it
+                name = shared.parameters[len(given)].name
+                outside[name] = leaf.size or atom_size(leaf.atom)
             given.append(leaf.atom)
     results = shared.results
     assert shared.result is not None
-    outside = dict(zip(shared.sizes, sizes, strict=True))
     count = len(values.leaves(shared.result))
     unknown = results[: len(results) - count]
     pattern = []

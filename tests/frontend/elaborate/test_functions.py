@@ -145,3 +145,15 @@ def test_a_definition_that_soacs_call_is_copied() -> None:
         "entry main (xs: [2][3]i64) = (map steps xs, map steps (map (map (* 2)) xs))"
     )
     assert len(core_of(text).functions) == 1
+
+
+def test_a_result_may_have_the_size_of_a_number_that_is_passed() -> None:
+    text = """
+    def counts [n] (xs: [n]i64) (k: i64): [k]i64 =
+      hist (+) 0 k (map (\\x -> loop y = x while y >= k do y - k) xs) (replicate n 1)
+    entry main [n] (xs: [n]i64) (k: i64) =
+      (counts xs 3, map2 (-) (counts xs k) (reverse (counts xs k)))
+    """
+    assert len(core_of(text).functions) == 2
+    threes, fours = results(text, np.array([1, 2, 3, 4, 7, 9]), 4)
+    assert (list(threes), list(fours)) == ([2, 3, 1], [-1, 1, -1, 1])
