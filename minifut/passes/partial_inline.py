@@ -231,14 +231,16 @@ def _needs(
 
 
 def _is_repeated(statement: Stm, made: Mapping[Name, Stm]) -> bool:
-    """Whether callers compute again what a statement does, which takes no time."""
+    """Whether callers compute again what a statement does, which takes no time and
+    cannot fail."""
     exp = statement.exp
     match exp:
         case core.ScalarOp() | core.SizeExp() | core.Iota():
             return True
         case Screma():
             width = exp.width.as_constant
-            return exp.is_map and width is not None and width <= FEW
+            is_short = exp.is_map and width is not None and width <= FEW
+            return is_short and not has_effects(exp)
         case core.Index() | core.Rearrange() | core.Reshape():
             source = made.get(exp.array)
             return isinstance(statement.pattern[0].type, ArrayType) and (
