@@ -26,7 +26,12 @@ def is_simple(operation: kernels.SegMap | kernels.SegRed | kernels.SegScan) -> b
     body = operation.body
     if not all(isinstance(r, kernels.Returns) for r in body.result):
         return False
-    return not contains(body, SERIALISING) and not any(
+    return not contains(body, SERIALISING) and not makes_arrays(body)
+
+
+def makes_arrays(body: kernels.KernelBody) -> bool:
+    """Whether points make or copy arrays, other than views."""
+    return any(
         not isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape)
         and any(isinstance(p.type, types.ArrayType) for p in statement.pattern)
         for statement in nodes_of(core.Stm, body)

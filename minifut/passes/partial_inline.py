@@ -30,7 +30,7 @@ from minifut.ir import calls, core
 from minifut.ir.core import Apply, Atom, Body, Function, Param, Program, Stm
 from minifut.ir.host_bodies import map_statements
 from minifut.ir.node import replace
-from minifut.ir.search import count_of, nodes_of
+from minifut.ir.search import contains, count_of, nodes_of
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Screma, soac_of
 from minifut.ir.traverse import (
     bound_types,
@@ -53,13 +53,15 @@ FEW = 8
 
 def partial_inline(program: Program, names: NameSource) -> Program:
     """Copy the last maps of functions to their calls, and fuse them there."""
-    graph = calls.call_graph(program)
+    if not contains(program, Apply):
+        return program
     wanted = _wanted(program)
     for entry in program.entries:
         wanted.pop(entry.function, None)
     if not wanted:
         return program
-    fixed = calls.recursive(graph) | calls.called_in_threads(program)
+    recursive = calls.recursive(calls.call_graph(program))
+    fixed = recursive | calls.called_in_threads(program)
     count = calls.calls_in(program)
     moved: dict[Name, MovedMaps] = {}
     for function in program.functions:

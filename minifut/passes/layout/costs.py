@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 
+from minifut.analysis.simple_points import makes_arrays
 from minifut.ir import core, kernels, search, types
 from minifut.ir.node import immutable
 from minifut.names import Name
@@ -138,13 +139,8 @@ def ways_of(kernel: SegmentedOperation, machine: Machine) -> tuple[Lanes, ...]:
 def is_vectorised(kernel: SegmentedOperation) -> bool:
     """Whether a CPU may run neighbouring points in the lanes of vectors, however they
     access memory: threads make or copy no arrays."""
-    return not any(
-        isinstance(type_, types.ArrayType) for type_ in kernel.types
-    ) and not any(
-        not isinstance(statement.exp, core.Index | core.Rearrange | core.Reshape)
-        and any(isinstance(p.type, types.ArrayType) for p in statement.pattern)
-        for statement in search.nodes_of(core.Stm, kernel.body)
-    )
+    returns_arrays = any(isinstance(type_, types.ArrayType) for type_ in kernel.types)
+    return not returns_arrays and not makes_arrays(kernel.body)
 
 
 def cannot_fail(kernel: SegmentedOperation) -> bool:
