@@ -9,9 +9,9 @@
     UNPACK_LOW_8X32(a, b)          a0, b0, a1, b1, a4, b4, a5, b5: within 128 bits
 
     minifut_pack_bytes(a, bits)    the bytes of a word whose bits are 1, side by side
-    minifut_low_bits(bytes)        the lowest bits of the bytes of a word, side by side
     minifut_count(bits)            how many bits are 1
     minifut_compress_16X32(a, bits)    the lanes whose bits are 1, side by side
+    minifut_mask_bits_16(mask)     a bit for each lane: 1 if it is -1, 0 if it is 0
     minifut_first_16_i64(a, mask)      the first lane that is active, of at least one
 
     any(mask), all(mask)           of lanes that are 0 or -1
@@ -86,6 +86,28 @@ def _compress_definition(lanes: int, bits: int) -> str:
         "    count += (bits >> at) & 1;\n"
         "  }\n"
         f"  return vload{lanes}(0, to);\n"
+        "}\n#endif\n"
+    )
+
+
+def mask_bits(lanes: int) -> str:
+    """The name of the macro that gives the bits of a mask."""
+    return f"minifut_mask_bits_{lanes}"
+
+
+def _mask_bits_definition(lanes: int) -> str:
+    name, builtin = mask_bits(lanes), f"__builtin_ia32_cvtd2mask{lanes * 32}"
+    own = f"u{'short' if lanes == 16 else 'char'}"
+    return (
+        "#if defined(__clang__) && defined(__AVX512VL__) && defined(__AVX512DQ__)\n"
+        f"#define {name}(mask) ((ulong)({own}){builtin}(mask))\n"
+        "#else\n"
+        f"static inline ulong {name}(int{lanes} mask) {{\n"
+        f"  int lane[{lanes}];\n"
+        "  ulong bits = 0;\n"
+        f"  vstore{lanes}(mask, 0, lane);\n"
+        f"  for (int at = 0; at < {lanes}; at++) bits |= (ulong)(lane[at] & 1) << at;\n"
+        "  return bits;\n"
         "}\n#endif\n"
     )
 
@@ -183,15 +205,6 @@ static inline ulong minifut_pack_bytes(ulong bytes, ulong bits) {
 #endif
 """
 
-LOW_BITS = """\
-#ifdef __BMI2__
-#define minifut_low_bits(bytes) __builtin_ia32_pext_di(bytes, 0x0101010101010101UL)
-#else
-#define minifut_low_bits(bytes) \\
-  ((((bytes) & 0x0101010101010101UL) * 0x0102040810204080UL) >> 56)
-#endif
-"""
-
 COUNT = """\
 #ifdef POCL_DEVICE_ADDRESS_BITS
 #define minifut_count(bits) ((ulong)__builtin_popcountl(bits))
@@ -229,13 +242,13 @@ SHUFFLES: dict[str, str] = (
         "min": _least("min", "minifut_b < minifut_a"),
         "max": _least("max", "minifut_a < minifut_b"),
         "minifut_pack_bytes": PACK_BYTES,
-        "minifut_low_bits": LOW_BITS,
         "minifut_count": COUNT,
     }
     | {
         compress(lanes, bits): _compress_definition(lanes, bits)
         for lanes, bits in ((16, 32), (8, 32), (8, 64))
     }
+    | {mask_bits(lanes): _mask_bits_definition(lanes) for lanes in (8, 16)}
     | {
         first_active(lanes, name): _first_definition(lanes, name)
         for name in C_NAMES

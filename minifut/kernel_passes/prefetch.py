@@ -14,7 +14,8 @@ and sparse products with rows of 16 take 1.1 to 1.4 times as long: there the mac
 stands for nothing.
 
 Conditions: the loop has an access whose address depends on loaded data, is innermost,
-is not marked for vectorisation by the device's compiler, and is not known to be short.
+is not marked for vectorisation by the device's compiler, is not known to be short, and
+is not prefetched block by block (`prefetch_blocks`).
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def prefetch_unit_stride_loads(loop: kc.For, context: CodeContext) -> KernelOutc
             ys[is[i * 2]] = 1.0f;
         }
     """
-    if not has_indirect_access(loop.body):
+    if loop.streams or not has_indirect_access(loop.body):
         return None
     body = loop.body.statements
     if loop.rounds is not None and loop.rounds < FEWEST_ITERATIONS:

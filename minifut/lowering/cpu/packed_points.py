@@ -6,17 +6,14 @@
         for p < count: do it for the point order[p]
 
 The first loop is made vectors of; the others have no branch that depends on data, which
-could not be predicted. Where the device compresses vectors, values of the points are
-packed themselves.
+could not be predicted.
 """
 
 from __future__ import annotations
 
-from minifut.ir.kernels import Parameter
 from minifut.ir.node import immutable
-from minifut.ir.types import F32, F64, I32, I64, U8, U32, U64
+from minifut.ir.types import U8, U64
 from minifut.kernel_ir import nodes as kc
-from minifut.kernel_ir.shuffles import compress
 from minifut.lowering.threads.builder import KernelBuilder
 
 BLOCK = 256
@@ -26,17 +23,6 @@ KINDS = 8
 WORD = kc.VectorType(U64)
 BYTES = kc.VectorType(U8, 8)
 ONES = 0x0101010101010101
-NAMES = {
-    F32: "float", I32: "int", U32: "uint", F64: "double", I64: "long", U64: "ulong"
-}  # fmt: skip
-"""the C of elements that fill lanes"""
-COMPRESSES = Parameter(
-    "cpu.compresses",
-    "tile_size",
-    (("cpu", 1), ("gpu", 0), ("avx2", 0)),
-    (0, 1),
-    "whether vectors are packed by an instruction",
-)
 NUMBERS = 0x0706050403020100
 
 
@@ -78,37 +64,6 @@ class PackedPoints:
             more = kc.Cast(kc.Call("minifut_count", (bits,), WORD), kc.LONG)
             k.assign(count, count + more)
         return count
-
-    def compress(
-        self,
-        number: int,
-        length: kc.Expression,
-        count: kc.Variable,
-        values: list[tuple[kc.Memory, kc.Memory]],
-    ) -> None:
-        """Pack values of the points with a bit, of 4 or 8 bytes, from the first memory
-        of each pair to the second; `count` becomes how many there are."""
-        k = self.k
-        lanes = 64 // max(memory.element.bytes for memory, _ in values)
-        with k.loop("l", length, 0, lanes) as lane:
-            mask: kc.Expression = kc.Literal(0, WORD)
-            for part in range(0, lanes, 8):
-                loaded = k.load(self.marks, lane + part, 8)
-                word = kc.Call("as_ulong", (loaded,), WORD)
-                bits = kc.Call("minifut_low_bits", (word >> number,), WORD)
-                mask = mask | bits << part
-            mask = k.declare("mask", mask)
-            for memory, to in values:
-                width = memory.element.bits
-                integers = kc.VectorType(I64 if width == 64 else I32, lanes)
-                taken = k.load(memory, lane, lanes)
-                own, integer = NAMES[memory.element], NAMES[integers.scalar]
-                whole = kc.Call(f"as_{integer}{lanes}", (taken,), integers)
-                packed = kc.Call(compress(lanes, width), (whole, mask), integers)
-                packed = kc.Call(f"as_{own}{lanes}", (packed,), taken.type)
-                k.store(to, count, packed)
-            more = kc.Cast(kc.Call("minifut_count", (mask,), WORD), kc.LONG)
-            k.assign(count, count + more)
 
     def lane(self, p: kc.Expression) -> kc.Variable:
         """The number of the p-th point that was collected."""

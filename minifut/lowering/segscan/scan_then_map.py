@@ -29,7 +29,8 @@ from minifut.lowering.segmap.points import finish_point, outputs_of
 from minifut.lowering.segred.cpu import reduce_range
 from minifut.lowering.segscan import cpu
 from minifut.lowering.segscan.chained_scan import ScannedRange
-from minifut.lowering.segscan.compaction import CollectedStream, Compaction
+from minifut.lowering.segscan.compaction import Compaction
+from minifut.lowering.segscan.compressed_streams import CollectedStream
 from minifut.lowering.segscan.stable_partition import StablePartition, partition_stably
 from minifut.lowering.segscan.vector_scan import scan_point, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder

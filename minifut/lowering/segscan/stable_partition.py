@@ -109,7 +109,7 @@ def partition_stably(
           return writes zs [n] with ((place) = y)
         }
     after:
-        count = count + ((long)minifut_count(mask));
+        filled = filled + ((long)minifut_count(bits));
     before:
         like before, with
         let keep: bool = lt_i32(x, limit) => let a: bool = lt_i32(x, limit)
@@ -124,7 +124,7 @@ def partition_stably(
         => let abcd: bool = and_bool(ab, cd)
         => let keep: bool = and_bool(abcd, ef)
     after:
-        count = count + ((long)minifut_count(mask));
+        filled = filled + ((long)minifut_count(bits));
     declines: a place does not follow from scans of flags
         like before, with
         let before: i64 = sub_i64(end, 1i64) => let before: i64 = convert_i32_i64(y)
