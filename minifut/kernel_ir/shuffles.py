@@ -74,10 +74,14 @@ def _compress_definition(lanes: int, bits: int) -> str:
     name, element = compress(lanes, bits), "long" if bits == 64 else "int"
     type_, letter = f"{element}{lanes}", "d" if bits == 64 else "s"
     builtin = f"__builtin_ia32_compress{letter}i{lanes * bits}_mask"
-    return (
+    known = (
         "#if defined(__clang__) && defined(__AVX512VL__)\n"
         f"#define {name}(a, bits) __builtin_astype({builtin}(a, a, bits), {type_})\n"
-        "#else\n"
+    )
+    if lanes * bits <= 256:
+        known += _permuting(name, type_, lanes, bits)
+    return (
+        f"{known}#else\n"
         f"static inline {type_} {name}({type_} a, ulong bits) {{\n"
         f"  {element} from[{lanes}], to[{lanes}];\n"
         f"  vstore{lanes}(a, 0, from);\n"
@@ -90,17 +94,48 @@ def _compress_definition(lanes: int, bits: int) -> str:
     )
 
 
+def _permuting(name: str, type_: str, lanes: int, bits: int) -> str:
+    """The function in instructions of AVX2: words of 32 bits are taken from places that
+    are packed as bytes."""
+    words = lanes * bits // 32
+    one = "0001" * (words // 2) if bits == 64 else "01" * words
+    vector, permuted = {
+        4: ("float4", "__builtin_ia32_vpermilvarps"),
+        8: ("int8", "__builtin_ia32_permvarsi256"),
+    }[words]
+    bytes_ = f"as_uchar{words}({'(uint)' * (words == 4)}taken)"
+    return (
+        "#elif defined(__clang__) && defined(__AVX2__) && defined(__BMI2__)\n"
+        f"static inline {type_} {name}({type_} a, ulong bits) {{\n"
+        f"  ulong taken = __builtin_ia32_pdep_di(bits, 0x{one}UL)"
+        f" * {(1 << bits // 4) - 1};\n"
+        "  taken = __builtin_ia32_pext_di(0x0706050403020100UL, taken);\n"
+        f"  int{words} places = __builtin_convertvector({bytes_}, int{words});\n"
+        "  return __builtin_astype(\n"
+        f"      {permuted}(as_{vector}(a), places), {type_});\n"
+        "}\n"
+    )
+
+
 def mask_bits(lanes: int) -> str:
     """The name of the macro that gives the bits of a mask."""
     return f"minifut_mask_bits_{lanes}"
 
 
 def _mask_bits_definition(lanes: int) -> str:
-    name, builtin = mask_bits(lanes), f"__builtin_ia32_cvtd2mask{lanes * 32}"
+    name = mask_bits(lanes)
+    wide, half = f"__builtin_ia32_cvtd2mask{lanes * 32}", "__builtin_ia32_movmskps"
     own = f"u{'short' if lanes == 16 else 'char'}"
+    bits = {
+        4: f"{half}(as_float4(mask))",
+        8: f"{half}256(as_float8(mask))",
+        16: f"({half}256(as_float8((mask).lo)) | {half}256(as_float8((mask).hi)) << 8)",
+    }[lanes]
     return (
         "#if defined(__clang__) && defined(__AVX512VL__) && defined(__AVX512DQ__)\n"
-        f"#define {name}(mask) ((ulong)({own}){builtin}(mask))\n"
+        f"#define {name}(mask) ((ulong)({own}){wide}(mask){' & 15' * (lanes < 8)})\n"
+        "#elif defined(__clang__) && defined(__AVX2__)\n"
+        f"#define {name}(mask) ((ulong){bits})\n"
         "#else\n"
         f"static inline ulong {name}(int{lanes} mask) {{\n"
         f"  int lane[{lanes}];\n"
@@ -246,9 +281,9 @@ SHUFFLES: dict[str, str] = (
     }
     | {
         compress(lanes, bits): _compress_definition(lanes, bits)
-        for lanes, bits in ((16, 32), (8, 32), (8, 64))
+        for lanes, bits in ((16, 32), (8, 32), (4, 32), (8, 64), (4, 64))
     }
-    | {mask_bits(lanes): _mask_bits_definition(lanes) for lanes in (8, 16)}
+    | {mask_bits(lanes): _mask_bits_definition(lanes) for lanes in (4, 8, 16)}
     | {
         first_active(lanes, name): _first_definition(lanes, name)
         for name in C_NAMES

@@ -37,13 +37,14 @@ from minifut.lowering.index_functions import Array
 from minifut.lowering.segscan.partitioned_points import PartitionedPoints
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.rewrite.rule import Declined, Remark, decision
+from minifut.rewrite.trace import untraced
 
 COMPRESSES = Parameter(
     "cpu.compresses",
     "tile_size",
-    (("cpu", 1), ("gpu", 0), ("avx2", 0)),
-    (0, 1),
-    "whether vectors are packed by an instruction",
+    (("cpu", 1), ("gpu", 0), ("avx2", 2)),
+    (0, 2),
+    "in how many parts vectors of 512 bits are packed by instructions; 0: not at all",
 )
 PREFETCH_DISTANCE = 1024
 """bytes"""
@@ -122,14 +123,18 @@ def compress_in_lanes(
     if limits:
         return Declined("single points may be faster")
     width = 8 if any(t.bits == 64 for t in changed_types(code.body)) else ROOM
-    with k.nested() as made:
-        _collect(part, code, width)
-    return tuple(made)
+    made = []
+    for parts in (1, 2):
+        with k.nested() as statements, untraced(k, parts > 1):
+            _collect(part, code, width // parts)
+        made.append(kc.Block(tuple(statements)))
+    whole = k.build_constant(COMPRESSES).equals(1)
+    return (kc.StaticIf(whole, *made),)
 
 
 def in_lanes(k: KernelBuilder) -> kc.Expression:
     """Whether that is the code for a device."""
-    compresses = k.build_constant(COMPRESSES).equals(1)
+    compresses = k.build_constant(COMPRESSES) > 0
     return kc.all_of([compresses, k.build_constant(LANES) >= WIDTHS[-1]])
 
 

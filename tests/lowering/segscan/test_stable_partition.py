@@ -190,7 +190,7 @@ entry main [n] (xs: [n]i32) (table: []i32) = filter (\\x -> table[x] > 0) xs"""
 @pytest.mark.sweep
 @pytest.mark.device
 @pytest.mark.parametrize("element", ["f32", "f64", "u32", "i64", "u8"])
-@pytest.mark.parametrize("compresses", [0, 1])
+@pytest.mark.parametrize("compresses", [0, 1, 2])
 def test_any_element_is_packed(element: str, compresses: int) -> None:
     text = f"""entry main [n] (xs: [n]{element}) =
       partition (\\(x, _) -> x < {element}.i32 50) (zip xs (iota n))
@@ -254,9 +254,12 @@ __kernel void pack(__global const ulong *bits, __global ulong *packed) {{
 
 
 @pytest.mark.device
-@pytest.mark.parametrize("prefix", ["", "#undef __AVX512VL__\n"])
-@pytest.mark.parametrize(("lanes", "bits"), [(16, 32), (8, 32), (8, 64)])
-def test_compressed_lanes(prefix: str, lanes: int, bits: int) -> None:
+@pytest.mark.parametrize("without", ["", "AVX512VL", "AVX2"])
+@pytest.mark.parametrize(
+    ("lanes", "bits"), [(16, 32), (8, 32), (4, 32), (8, 64), (4, 64)]
+)
+def test_compressed_lanes(without: str, lanes: int, bits: int) -> None:
+    prefix = f"#undef __AVX512VL__\n#undef __{without}__\n" if without else ""
     element = "long" if bits == 64 else "int"
     name, mask = compress(lanes, bits), mask_bits(lanes)
     source = f"""{prefix}{SHUFFLES[name]}{SHUFFLES[mask]}{SHUFFLES["minifut_count"]}
