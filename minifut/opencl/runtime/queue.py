@@ -35,6 +35,7 @@ import numpy as np
 
 from minifut.errors import ForkedError, ProgramError
 from minifut.opencl.runtime import arrays, batch, build_notice, first_launches, memory
+from minifut.opencl.runtime.copies import BlockCopies
 from minifut.opencl.runtime.device import Device
 from minifut.opencl.runtime.failures import CELL_LONGS, INTERRUPTED
 from minifut.opencl.runtime.pool import ALIGNMENT, Block, Pool, PoolBlock, bytes_of
@@ -111,6 +112,7 @@ class Session:
         self.commands = cl.CommandQueue(self.context, device.handle, timed)
         self.first_launches = first_launches.FirstLaunches(self, device.shares_memory)
         self.batch_memory = batch.BatchMemory(self)
+        self.copies = BlockCopies(self)
         self.synchronous = (
             None
             if device.synchronous is None
@@ -323,14 +325,8 @@ class Session:
                     source_byte : source_byte + nbytes
                 ]
                 return
-            self.last_event = self.cl.enqueue_copy(
-                self.queue,
-                to.buffer,
-                source.buffer,
-                byte_count=nbytes,
-                src_offset=source_byte,
-                dst_offset=to_byte,
-            )
+            given = to, to_byte, source, source_byte, nbytes
+            self.last_event = self.copies.enqueue(*given)
 
     def fill(self, block: Block, byte: int, nbytes: int, pattern: bytes) -> None:
         """Enqueue filling bytes with a repeated pattern of 1, 2, 4 or 8 bytes."""
