@@ -82,7 +82,16 @@ entry main (xs: []i32) : i32 =
   let f x = (i32.max x 0, i32.max x 0, i32.max x 0, x)
   in (reduce redop (0, 0, 0, 0) (map f xs)).0
 """
+    keeping = "entry main (t: f32) (xs: []f32) = filter (< t) xs"
+    filters = [
+        Case(f"filter that keeps {kept:.0%}", keeping, (np.float32(kept), x),
+             int((1 + kept) * flat), 0.77, lambda t, x: x[x < t])
+        for kept in (0.01, 0.5, 0.99)
+    ]  # fmt: skip
     return [
+        *filters,
+        Case("concat", "entry main (xs: []f32) (ys: []f32) = xs ++ ys", (x, y),
+             4 * flat, 0.9, lambda x, y: np.concatenate((x, y))),
         Case("map saxpy", "entry main (a: f32) (xs: []f32) (ys: []f32) = "
              "map2 (\\x y -> a * x + y) xs ys", (np.float32(2), x, y), 3 * flat, 0.9,
              lambda a, x, y: a * x + y),
