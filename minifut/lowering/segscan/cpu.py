@@ -226,12 +226,17 @@ class _BeforeCarry:
 
 
 def partition_for_caches(
-    host: HostBuilder, segments: tuple[Size, ...], length: Size, rows: Size
+    host: HostBuilder,
+    segments: tuple[Size, ...],
+    length: Size,
+    rows: Size,
+    in_cache: int = IN_CACHE,
 ) -> Partition:
-    """Chunks that fit the caches; whole segments if there are enough of them."""
+    """Chunks of about so many elements, which fit the caches; whole segments if there
+    are enough of them."""
     cores = host.cores()
     few = minimum(ONE, cores * SEGMENTS_PER_CORE // maximum(ONE, rows))
-    chunks = host.let_size(maximum(ONE, length // IN_CACHE * few), "chunks")
+    chunks = host.let_size(maximum(ONE, length // in_cache * few), "chunks")
     chunk_size = ceil_div(ceil_div(length, chunks), ALIGNMENT) * ALIGNMENT
     chunk_size = host.let_size(chunk_size, "part")
     units = host.let_size(rows * chunks, "units")

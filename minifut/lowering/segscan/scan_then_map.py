@@ -36,6 +36,9 @@ from minifut.lowering.segscan.vector_scan import scan_point, vector_scan
 from minifut.lowering.threads.builder import KernelBuilder
 from minifut.passes.scan_of_map import writes_by_index
 
+COLLECTED = 2 * cpu.IN_CACHE
+"""points of a chunk whose streams are collected: only what is kept is read again"""
+
 
 def lower(
     host: HostBuilder, pattern: tuple[core.Param, ...], operation: SegMap, scan: SegScan
@@ -54,8 +57,9 @@ def lower(
         split = partition(host, (), length, reduction.smallest)
         cpu.scan_in_two_passes(host, reduction, split, ONE, whole.scan_range)
     else:
-        split = cpu.partition_for_caches(host, (), length, ONE)
         once = chosen is not None and chosen.most_points is None
+        in_cache = COLLECTED if once else cpu.IN_CACHE
+        split = cpu.partition_for_caches(host, (), length, ONE, in_cache)
         first = _CompactFirst(whole, split.chunk_size) if once else None
         cpu.scan_in_chunks(host, reduction, split, whole.scan_range, first)
     for bound, output in zip(pattern, outputs, strict=True):
