@@ -158,11 +158,11 @@ def map_size_parts(size: Size, change: Callable[[Size], Size]) -> Size:
     """The size with the sizes right below it replaced; the same object if all are."""
     match size:
         case SizeApply(function, arguments):
-            made = same_or(list(map(change, arguments)), arguments)
+            made = same_or(map(change, arguments), arguments)
             return size if made is arguments else SizeApply(function, made)
         case SizeOpaque(key, expression, substitution) if substitution:
             old = tuple([inner for _, inner in substitution])
-            made = same_or(list(map(change, old)), old)
+            made = same_or(map(change, old), old)
             if made is old:
                 return size
             names = [name for name, _ in substitution]

@@ -194,11 +194,11 @@ def map_parts(
             return Array(length, inner, unique)
         case Record(fields):
             old = tuple([t for _, t in fields])
-            new = same_or(list(map(change, old)), old)
+            new = same_or(map(change, old), old)
             return type_ if new is old else Record(_named(fields, new))
         case Sum(constructors):
             payloads = tuple([ts for _, ts in constructors])
-            made = [same_or(list(map(change, ts)), ts) for ts in payloads]
+            made = [same_or(map(change, ts), ts) for ts in payloads]
             changed = same_or(made, payloads)
             return type_ if changed is payloads else Sum(_named(constructors, changed))
         case Arrow(parameter, argument, result, exts):

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cache
@@ -45,14 +44,10 @@ def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:
     return [tuple(itertools.islice(rest, count)) for count in counts]
 
 
-def same_items(made: Sequence[object], known: Sequence[object]) -> bool:
-    """Whether two sequences hold the same objects: then nothing changed."""
-    return len(made) == len(known) and all(map(operator.is_, made, known))
-
-
-def same_or(made: Sequence[T], known: tuple[T, ...]) -> tuple[T, ...]:
+def same_or(made: Iterable[T], known: tuple[T, ...]) -> tuple[T, ...]:
     """What was made, as the tuple that is known if nothing changed."""
-    return known if same_items(made, known) else tuple(made)
+    new = tuple(made)
+    return known if new == known else new
 
 
 def replace(original: T, **changes: Any) -> T:
@@ -60,7 +55,7 @@ def replace(original: T, **changes: Any) -> T:
     are the same if their items are."""
     for name, new in tuple(changes.items()):
         old = getattr(original, name)
-        if new is old or (type(new) is type(old) is tuple and same_items(new, old)):
+        if new is old or (type(new) is type(old) is tuple and new == old):
             del changes[name]
     if not changes:
         return original

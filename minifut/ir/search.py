@@ -58,7 +58,18 @@ def nodes_of(kinds: Any, *nodes: object) -> Iterator[Any]:
 
 def contains(node: object, kinds: Kinds) -> bool:
     """Whether the node or one below it is of a class (or of a union or tuple)."""
-    return next(nodes_of(kinds, node), None) is not None
+    visits = _visits(kinds)
+    waiting: list[Any] = [node]
+    for current in waiting:
+        wanted, children_of, keeps_classes = visits[type(current)]
+        if wanted:
+            return True
+        if keeps_classes:
+            if visits.among(classes_in(current)):
+                return True
+        elif children_of is not None:
+            waiting += children_of(current)
+    return False
 
 
 def count_of(kinds: Kinds, *nodes: object) -> int:

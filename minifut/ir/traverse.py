@@ -79,7 +79,7 @@ def map_children(node: T, function: Callable[[Any], Any]) -> T:
 
 
 def _map_tuple(old: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    return same_or([function(part) for part in old], old)
+    return same_or(map(function, old), old)
 
 
 def _map_nodes_within(value: Any, function: Callable[[Any], Any]) -> Any:
