@@ -19,7 +19,9 @@ def key_of(exp: core.Exp) -> Any:
     match exp:
         case core.ScalarOp(operator, operands):
             if len(operands) == 2 and scalars.identities(operator).commutative:
-                operands = tuple(sorted(operands, key=_place))
+                left, right = operands
+                if _place(right) < _place(left):
+                    operands = right, left
             return (core.ScalarOp, operator, operands)
         case core.SizeExp(size):
             return (core.SizeExp, size)

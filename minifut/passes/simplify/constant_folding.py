@@ -22,8 +22,8 @@ def may_fold(exp: ScalarOp) -> bool:
     operands = exp.operands
     return (
         len(operands) == 1
+        or Constant in map(type, operands)
         or operands[0] == operands[1]
-        or any(isinstance(operand, Constant) for operand in operands)
         or (exp.operator.name == "add" and exp.operator.result.is_integer)
     )
 

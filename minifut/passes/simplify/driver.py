@@ -19,7 +19,7 @@ from typing import Any
 from minifut.analysis.in_place import may_overwrite
 from minifut.ir import core
 from minifut.ir.accumulators import WithAcc
-from minifut.ir.core import Atom, Body, Exp, Function, Param, Program, Stm
+from minifut.ir.core import Atom, Body, Function, Param, Program, Stm
 from minifut.ir.marks import SIMPLE, add_mark, has_mark
 from minifut.ir.node import replace, same_or
 from minifut.ir.scope import Scope, scope_of
@@ -42,22 +42,23 @@ from minifut.passes.simplify.positions import take_elements
 from minifut.passes.simplify.soacs import drop_inputs, simplify_mapped
 from minifut.passes.simplify.truncated_floats import truncate_as_float
 from minifut.rewrite.context import StatementContext
-from minifut.rewrite.rule import Decline, Rule, RuleFunction
+from minifut.rewrite.rule import Decline, Rule
 from minifut.rewrite.trace import Derivation, Trace
 
 ROUNDS = 5
 REPEATS = 20
 
+OPERATORS = (constant_folding.fold_constants, constant_folding.apply_identities)
+UNDO = (*OPERATORS, constant_folding.undo_twice)
+OPERATORS_BY_NAME: dict[str, tuple[Rule, ...]] = {
+    "pow": (*OPERATORS, constant_folding.multiply_for_power),
+    "add": (*OPERATORS, constant_folding.recompose_quotient),
+    "not": UNDO,
+    "neg": UNDO,
+    "convert": (*UNDO, multiply_words, truncate_as_float),
+}
+"""of those with rules of their own"""
 RULES: dict[type, tuple[Rule, ...]] = {
-    core.ScalarOp: (
-        constant_folding.fold_constants,
-        constant_folding.apply_identities,
-        constant_folding.multiply_for_power,
-        constant_folding.recompose_quotient,
-        constant_folding.undo_twice,
-        multiply_words,
-        truncate_as_float,
-    ),
     core.SizeExp: (constant_folding.read_size,),
     core.If: (
         branches.take_known_branch,
@@ -82,10 +83,6 @@ RULES: dict[type, tuple[Rule, ...]] = {
     Scatter: (drop_inputs, take_elements),
     Hist: (drop_inputs, take_elements),
 }
-FUNCTIONS = {
-    kind: tuple(rule.function for rule in rules) for kind, rules in RULES.items()
-}
-"""the rules without their record, which is asked for rarely: they are tried often"""
 
 
 def simplify(
@@ -131,8 +128,9 @@ class _Sweep(Replacer):
     """Traverses bodies forwards; `atoms` and `sizes` grow on the way."""
 
     __slots__ = (
-        "added",
+        "around",
         "available",
+        "bodies",
         "changed",
         "computed",
         "context",
@@ -158,10 +156,12 @@ class _Sweep(Replacer):
         )
         self.views: dict[Name, list[Name]] = {}
         """the names of parts of an array"""
-        self.available: dict[Any, tuple[Atom, ...]] = {}
-        """what has been computed, by its key"""
-        self.added: list[Any] = []
-        """the keys of those that this body has computed"""
+        self.available: dict[Any, tuple[tuple[Name, ...], int]] = {}
+        """what has been computed, by its key, and the number of the body"""
+        self.bodies = 0
+        """those so far"""
+        self.around = [0]
+        """the numbers of the bodies around; that of the program is 0"""
         self.changed: set[Name] = set()
         """names that stand for something else than in earlier sweeps"""
         self.computed: list[frozenset[Name]] = []
@@ -179,18 +179,18 @@ class _Sweep(Replacer):
         return replace(program, constants=constants, functions=functions)
 
     def node(self, node: Any) -> Any:
-        if type(node) in BODIES:
-            outer, self.added = self.added, []
+        kind = type(node)
+        if kind in BODIES:
+            self.bodies += 1
+            self.around.append(self.bodies)
             computed = len(self.computed)
             statements = self.statements(node.statements)
-            for key in self.added:
-                del self.available[key]
-            self.added = outer
+            self.around.pop()
             del self.computed[computed:]
             result = self.mixed(node.result)
             return replace(node, statements=statements, result=result)
         after = super().node(node)
-        if isinstance(after, Param):
+        if kind is Param:
             if after is not node:
                 self.scope[after.name] = after.type
             if not has_mark(after, SIMPLE):
@@ -208,7 +208,7 @@ class _Sweep(Replacer):
         if not self.is_simple(statement):
             self.changed.update([bound.name for bound in statement.pattern])
             self.simplified(statement, made)
-        elif not self.is_repeated(statement.pattern, statement.exp):
+        elif not self.is_repeated(statement.pattern, key_of(statement.exp)):
             self.define(statement)
             made.append(statement)
 
@@ -217,16 +217,17 @@ class _Sweep(Replacer):
         if not has_mark(statement, SIMPLE):
             return False
         used = names_in(statement)
-        return self.changed.isdisjoint(used) and not any(
-            names <= used for names in self.computed
-        )
+        known = self.computed
+        return self.changed.isdisjoint(used) and not any(map(used.issuperset, known))
 
     def simplified(self, statement: Stm, made: list[Stm]) -> None:
         """Append what becomes of the statement."""
         unmarked = self.unmarked
         exp = self.node(statement.exp)
-        pattern = self.mixed(statement.pattern)
-        current = replace(statement, pattern=pattern, exp=exp)
+        pattern = same_or(map(self.node, statement.pattern), statement.pattern)
+        current = statement
+        if exp is not statement.exp or pattern is not statement.pattern:
+            current = Stm(pattern, exp, statement.attributes, statement.location)
         is_swept = self.unmarked == unmarked
         for _ in range(REPEATS):
             after = self.rewritten(current)
@@ -239,13 +240,14 @@ class _Sweep(Replacer):
             current = same
         if isinstance(current.exp, core.Copy):
             self.equate(pattern[0].name, current.exp.atom)
-        elif not self.is_repeated(pattern, current.exp):
+            return
+        key = key_of(current.exp)
+        if not self.is_repeated(pattern, key):
             self.define(current)
             made.append(current)
-            is_leaf = key_of(current.exp) is not None
-            if is_leaf:
+            if key is not None:
                 self.computed.append(names_in(current))
-            if is_swept or is_leaf:
+            if is_swept or key is not None:
                 add_mark(current, SIMPLE)
             else:
                 self.unmarked += 1
@@ -253,16 +255,18 @@ class _Sweep(Replacer):
     def rewritten(self, statement: Stm) -> tuple[Stm, ...] | None:
         """What the first rule that fires puts in place of the statement."""
         exp = statement.exp
-        rules: tuple[RuleFunction, ...] | None = RULES.get(type(exp))
-        if rules is None or (
-            isinstance(exp, core.ScalarOp) and not constant_folding.may_fold(exp)
-        ):
-            return None
-        if self.context.derivation is None:
-            rules = FUNCTIONS[type(exp)]
+        if isinstance(exp, core.ScalarOp):
+            if not constant_folding.may_fold(exp):
+                return None
+            rules = OPERATORS_BY_NAME.get(exp.operator.name, OPERATORS)
+        else:
+            rules = RULES.get(type(exp), ())
+        recorded = self.context.derivation is not None
         for rule in rules:
             try:
-                outcome = rule(statement, self.context)
+                # rules are tried too often for the record, which is wanted rarely
+                tried = rule if recorded else rule.function
+                outcome = tried(statement, self.context)
             except Decline:
                 continue
             if isinstance(outcome, tuple):
@@ -313,16 +317,17 @@ class _Sweep(Replacer):
         elif isinstance(atom.value, int) and not isinstance(atom.value, bool):
             self.sizes[name] = Size.constant(atom.value)
 
-    def is_repeated(self, pattern: tuple[Param, ...], exp: Exp) -> bool:
+    def is_repeated(self, pattern: tuple[Param, ...], key: Any) -> bool:
         """Whether the same was computed before; then it is used again."""
-        key = key_of(exp)
         if key is None:
             return False
-        before = self.available.get(key)
-        if before is None:
-            self.available[key] = tuple([bound.name for bound in pattern])
-            self.added.append(key)
+        new = tuple([bound.name for bound in pattern]), self.around[-1]
+        before = self.available.setdefault(key, new)
+        if before is new:
             return False
-        for bound, atom in zip(pattern, before, strict=True):
+        if before[1] not in self.around:
+            self.available[key] = new
+            return False
+        for bound, atom in zip(pattern, before[0], strict=True):
             self.equate(bound.name, atom)
         return True
