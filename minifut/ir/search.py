@@ -24,6 +24,8 @@ from minifut.ir.traverse import children
 T = TypeVar("T")
 _SETS: dict[frozenset[type], frozenset[type]] = {}
 """one object for all nodes that have the same classes below"""
+_LEAVES: dict[tuple[type, ...], frozenset[type]] = {}
+"""those below nodes whose children have none, by their classes"""
 Lister: TypeAlias = Callable[[Any], list[Any]]
 Kinds: TypeAlias = "type | UnionType | tuple[type, ...]"
 
@@ -82,17 +84,25 @@ def classes_in(node: WithBelow | WithClasses) -> frozenset[type]:
     which keeps them: passes query it again and again for what most do not have."""
     known: frozenset[type] | None = getattr(node, "classes", None)
     if known is None:
-        found: set[type] = set()
-        waiting = children(node)
-        for current in waiting:
-            cls = type(current)
-            found.add(cls)
-            if hasattr(cls, "classes"):
-                found |= classes_in(current)
-            elif (children_of := fields.lister_of(cls)) is not None:
-                waiting += children_of(current)
-        known = frozenset(found)
-        known = _SETS.setdefault(known, known)
+        below = children(node)
+        classes = tuple(map(type, below))
+        known = _LEAVES.get(classes)
+        if known is None:
+            found = set(classes)
+            for current in below:
+                cls = type(current)
+                if hasattr(cls, "classes"):
+                    found |= classes_in(current)
+                elif (children_of := fields.lister_of(cls)) is not None:
+                    inner = children_of(current)
+                    found.update(map(type, inner))
+                    below += inner
+            known = frozenset(found)
+            known = _SETS.setdefault(known, known)
+            if not any(
+                hasattr(cls, "classes") or fields.lister_of(cls) for cls in classes
+            ):
+                _LEAVES[classes] = known
         object.__setattr__(node, "classes", known)
     return known
 

@@ -166,8 +166,12 @@ def _collect(waiting: list[Any], used: set[Name], bound: dict[Name, Type]) -> No
             used |= below[0]
             bound |= below[1]
             continue
-        own_names(current, used)
-        if cls in BINDERS:
+        uses_of = _uses_of(cls)
+        if uses_of is not None:
+            used.update([atom for atom in uses_of(current) if type(atom) is Name])
+        if cls is Param:
+            bound[current.name] = current.type
+        elif cls in BINDERS:
             add_bound(bound, current)
         children_of = fields.lister_of(cls)
         if children_of is not None:
@@ -204,15 +208,20 @@ def _use_fields(cls: type) -> tuple[tuple[str, int], ...]:
 def _uses_of(cls: type) -> Callable[[Any], list[Any]] | None:
     """What lists the atoms in the uses of an instance, as one display of its fields;
     None if there never are any."""
-    display = {ATOM: "node.{}", ATOMS: "*node.{}", TYPE: "*of_type(node.{})"}
+    display = {
+        ATOM: "node.{0}",
+        ATOMS: "*node.{0}",
+        SIZE: "*node.{0}.names()",
+        TYPE: "*(() if type(node.{0}) is ScalarType else of_type(node.{0}))",
+    }
     shown = [
-        display.get(kind, "*within(node.{})").format(name)
+        display.get(kind, "*within(node.{0})").format(name)
         for name, kind in _use_fields(cls)
     ]
     if not shown:
         return None
     text = f"lambda node: [{', '.join(shown)}]"
-    known = {"of_type": size_names, "within": _names_within}
+    known = {"of_type": size_names, "within": _names_within, "ScalarType": ScalarType}
     listing: Callable[[Any], list[Any]] = eval(text, known)
     return listing
 
@@ -269,7 +278,8 @@ class Replacer:
 
     def operands(self, old: tuple[Atom, ...]) -> tuple[Atom, ...]:
         known = self.atoms.get
-        return same_or([known(a, a) if type(a) is Name else a for a in old], old)
+        new = tuple([known(a, a) if type(a) is Name else a for a in old])
+        return old if new == old else new
 
     def type(self, old: Type) -> Type:
         if isinstance(old, AccType):

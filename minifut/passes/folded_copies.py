@@ -50,10 +50,9 @@ class FoldedCopies:
     def statement(self, statement: Stm) -> None:
         """One statement."""
         exp: Exp = self.copied.node(statement.exp)
-        values = self._known(exp)
+        values, key = self._known(exp)
         if values is None:
             values = self._copy(statement, exp)
-            key = key_of(exp)
             if key is not None:
                 self.emitted[key] = values
         for bound, atom in zip(statement.pattern, values, strict=True):
@@ -62,16 +61,20 @@ class FoldedCopies:
     def element(self, array: Name, point: int) -> Atom:
         """An element of an array, at a known position."""
         exp = core.Index(array, (i64(point),))
-        values = self._known(exp)
+        values, key = self._known(exp)
         if values is None:
             values = (self.build.let(exp, array.base),)
-            self.emitted[key_of(exp)] = values
+            self.emitted[key] = values
         return values[0]
 
-    def _known(self, exp: Exp) -> tuple[Atom, ...] | None:
-        """What has the values of an expression, if nothing is to be computed."""
+    def _known(self, exp: Exp) -> tuple[tuple[Atom, ...] | None, Any]:
+        """What has the values of an expression, if nothing is to be computed; the key
+        under which to enter them otherwise."""
         value = self._value(exp)
-        return self.emitted.get(key_of(exp)) if value is None else (value,)
+        if value is not None:
+            return (value,), None
+        key = key_of(exp)
+        return self.emitted.get(key), key
 
     def _value(self, exp: Exp) -> Atom | None:
         """What an expression is, if it need not be computed."""

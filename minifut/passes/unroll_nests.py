@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from minifut.ir import core
 from minifut.ir.core import Atom, Body, Constant, Exp, Lambda, Stm
 from minifut.ir.soacs import Screma, operand_count
-from minifut.ir.traverse import free_names, walk
+from minifut.ir.traverse import free_names, names_in, walk
 from minifut.ir.types import ArrayType, ScalarType, shape_of
 from minifut.names import Name
 from minifut.passes.flatten.cheap import is_scalar_code
@@ -95,7 +95,7 @@ def use_of_elements(names: set[Name], body: Body) -> bool | None:
     names = set(names)
     for statement in body.statements:
         exp = statement.exp
-        if names.isdisjoint(free_names(exp)):
+        if names.isdisjoint(names_in(statement)):
             continue
         passed = isinstance(exp, (*VIEWS, *PARTS))
         if passed and isinstance(statement.pattern[0].type, ArrayType):

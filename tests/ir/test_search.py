@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from minifut.ir import core, fields
+from minifut.ir import core, fields, search
 from minifut.ir.search import classes_in, contains, nodes_of
 from minifut.ir.traverse import children, walk
 from minifut.ir.types import I32
@@ -64,3 +64,14 @@ def test_bodies_keep_their_classes() -> None:
     assert classes_in(body) is classes_in(body) == {core.Stm, core.Copy}
     assert contains(body, core.Copy)
     assert not contains(body, core.Loop)
+
+
+def test_nodes_with_the_same_leaves_are_walked_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def body(x: Name) -> core.Body:
+        return core.Body((core.Stm((), core.Copy(x)),), ())
+
+    first = classes_in(body(Name("x", 1)).statements[0])
+    monkeypatch.setattr(search, "_SETS", None)  # needed when sets are put together
+    assert classes_in(body(Name("y", 2)).statements[0]) is first == {core.Copy}

@@ -31,7 +31,7 @@ from minifut.ir.scope import Scope
 from minifut.ir.search import contains
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
-from minifut.ir.traverse import free_names, map_children, rename
+from minifut.ir.traverse import free_names, map_children, names_in, rename
 from minifut.ir.types import BOOL, I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
@@ -124,7 +124,7 @@ class _Hoister:
         first = True
         for statement in statements:
             exp = statement.exp
-            if isinstance(exp, MAY_MOVE) and local.isdisjoint(free_names(statement)):
+            if isinstance(exp, MAY_MOVE) and local.isdisjoint(names_in(statement)):
                 if is_total(exp):
                     moved.append(statement)
                     continue
