@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from minifut.frontend.check import CheckedProgram
     from minifut.ir.core import Program as CoreProgram
     from minifut.kernel_ir.program import KernelProgram
+    from minifut.opencl.module import PartText
     from minifut.passes.pipeline import PipelineOptions
 
 T = TypeVar("T")
@@ -177,13 +179,21 @@ def to_host_module(
 ) -> str:
     """The text of the Python module that runs the program without the compiler, for
     one schedule or (None) for both; `documentation` are comments above entry points."""
-    wanted = SCHEDULES if schedule is None else (schedule,)
+
+    def part(each: str, defined: Callable[[], Sequence[str]] = list) -> PartText:
+        from minifut.opencl.module import part_of
+
+        lowered = to_kernel_code(to_schedule(program, each), each)
+        return part_of(lowered, name, documentation, defined)
 
     def text() -> str:
-        from minifut.opencl.module import text_of
+        from minifut.opencl.module import joined
 
-        lowered = [to_kernel_code(to_schedule(program, each), each) for each in wanted]
-        return text_of(lowered, name, documentation)
+        if schedule is not None:
+            return joined([part(schedule)])
+        from minifut.opencl.both_schedules import both
+
+        return joined(both(*[partial(part, each) for each in SCHEDULES]))
 
     return stage("code generation", text)
 

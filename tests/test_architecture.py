@@ -33,6 +33,7 @@ COMMON = {
     "immutables",
     "interrupts",
     "names",
+    "process_copies",
     "resources",
     "suggestions",
     "version",

@@ -1,6 +1,6 @@
 """The module that runs a program without the compiler.
 
-    text = text_of([to_kernel_code(program, "cpu")], "axpy")
+    text = text_of(to_kernel_code(program, "cpu"), "axpy")
 
 It imports `minifut.opencl.runtime` and holds the kernels as OpenCL C, the host
 functions as Python and, as data, the entry points, failures and parameters. Without a
@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from minifut.immutables import immutable
 from minifut.ir.core import Param
 from minifut.ir.entries import Entry, EntryType
 from minifut.ir.kernels import Parameter
@@ -47,34 +48,61 @@ def _opening(name: str, lowered: KernelProgram) -> str:
     return f'"""{shown}, compiled by minifut.\n\n{how}\n"""\n'
 
 
-def text_of(
-    lowered: Sequence[KernelProgram],
+@immutable
+class PartText:
+    """One schedule of a program as text: what the module begins with if it is the first
+    one, its functions and data, and the functions of the runtime that it calls."""
+
+    schedule: str
+    opening: str
+    body: str
+    called: frozenset[str]
+
+    @property
+    def defined(self) -> list[str]:
+        """The names of the functions."""
+        return _DEFINED.findall(self.body)
+
+
+def part_of(
+    lowered: KernelProgram,
     name: str,
     documentation: Mapping[str, str] | None = None,
+    defined: Callable[[], Sequence[str]] = list,
+) -> PartText:
+    """One schedule; `defined` are the names of functions that the module has already,
+    needed when the kernels are printed."""
+    part = _Part(lowered, name, documentation or {})
+    kernels = part.kernels()
+    # Both schedules share one module: the second's functions need other names.
+    part.printer.names.reserve(defined())
+    body = part.text(kernels)
+    called = frozenset(part.called)
+    return PartText(lowered.schedule, _opening(name, lowered), body, called)
+
+
+def text_of(
+    lowered: KernelProgram, name: str, documentation: Mapping[str, str] | None = None
 ) -> str:
-    """The text of the module for a program lowered in one way, or for each schedule;
-    `documentation` is what `help` says of entry points."""
-    bodies: list[str] = []
-    called: set[str] = set()
-    for each in lowered:
-        part = _Part(each, name, documentation or {})
-        # Both schedules share one module: the second's functions need other names.
-        part.printer.names.reserve(_DEFINED.findall("\n".join(bodies)))
-        bodies.append(part.text())
-        called.update(part.called)
-    helpers = sorted(called)
-    lines = [_opening(name, lowered[0])]
-    lines.append("from minifut.opencl import runtime as rt")
+    """The text of the module for a program lowered in one way; `documentation` is what
+    `help` says of entry points."""
+    return joined([part_of(lowered, name, documentation)])
+
+
+def joined(parts: Sequence[PartText]) -> str:
+    """The text of the module for one schedule, or for both."""
+    helpers = sorted(frozenset[str]().union(*[part.called for part in parts]))
+    lines = [parts[0].opening, "from minifut.opencl import runtime as rt"]
     if helpers:
         lines.append(
             "from minifut.opencl.runtime.host_scalars import " + ", ".join(helpers)
         )
     lines.append(f"\nPRELUDE = {_literal(PRELUDE)}\n")
-    text = "\n".join(lines) + "\n" + "\n".join(bodies)
-    if len(lowered) > 1:
+    text = "\n".join(lines) + "\n" + "\n".join(part.body for part in parts)
+    if len(parts) > 1:
         text += "\nprogram = rt.Schedules(cpu=program_cpu, gpu=program_gpu)\n"
     else:
-        text += f"\nprogram = program_{lowered[0].schedule}\n"
+        text += f"\nprogram = program_{parts[0].schedule}\n"
     return text
 
 
@@ -106,10 +134,10 @@ class _Part:
         self.called: set[str] = set()
         """functions of the runtime that the host code calls"""
 
-    def text(self) -> str:
-        """Kernels, host functions, entry points, and the program that holds them."""
+    def text(self, kernels: str) -> str:
+        """Host functions, entry points, and the program that holds them and these
+        kernels."""
         schedule = self.lowered.schedule
-        kernels = self.kernels()
         functions = [self.printer.function(f) for f in self.lowered.functions]
         constants = ""
         if self.lowered.constants is not None:

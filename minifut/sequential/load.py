@@ -26,7 +26,7 @@ def sequential_program(
     program = stages.without_derivatives(program)
 
     def text() -> str:
-        return text_of([lower_sequential(program)], name)
+        return text_of(lower_sequential(program), name)
 
     module = stages.stage("sequential lowering", text)
     return loaded_module.load(

@@ -80,7 +80,7 @@ def test_programs_are_well_formed_and_read_back(path: Path, schedule: str) -> No
     if schedule == "cpu":  # numbers depend on names alone
         read_back(program, renumber=True)
     again = read_back(program, renumber=False)
-    assert text_of([again], "p") == text_of([program], "p")
+    assert text_of(again, "p") == text_of(program, "p")
 
 
 @pytest.mark.sweep

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from minifut.ir.core import Program
 from minifut.kernel_ir import nodes as kc
 from minifut.lowering.pipelines import to_kernel_code
+from minifut.opencl.both_schedules import both
 from minifut.opencl.kernel_texts import Texts
-from minifut.opencl.module import text_of
+from minifut.opencl.module import PartText, joined, part_of
 
 
 def kernel_text(kernel: kc.Kernel) -> str:
@@ -20,5 +24,10 @@ def module_text(
     program: Program, *, schedule: str | None, name: str = "program"
 ) -> str:
     """The text of the module for one schedule, or (None) for both."""
-    wanted = ("cpu", "gpu") if schedule is None else (schedule,)
-    return text_of([to_kernel_code(program, each) for each in wanted], name)
+
+    def part(each: str, defined: Callable[[], Sequence[str]] = list) -> PartText:
+        return part_of(to_kernel_code(program, each), name, defined=defined)
+
+    if schedule is not None:
+        return joined([part(schedule)])
+    return joined(both(partial(part, "cpu"), partial(part, "gpu")))

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from minifut.debug import debugging, report
 from minifut.errors import InternalError, UsageError
 from minifut.immutables import immutable
-from minifut.opencl.runtime import binaries, build_processes, driver_cache
+from minifut.opencl.runtime import binaries, driver_cache
 from minifut.opencl.runtime.build_processes import compiled_by_copies
 from minifut.opencl.runtime.builtin_declarations import compile_program
 from minifut.opencl.runtime.driver_binaries import serves_both
 from minifut.opencl.runtime.sections import Section, together
 from minifut.opencl.runtime.trial_launches import Trial, compile_by_launches
+from minifut.process_copies import count
 
 if TYPE_CHECKING:
     from minifut.opencl.runtime.kernels import Launcher
@@ -107,7 +108,7 @@ def _build_programs(members: Sequence[Unbuilt]) -> None:
         session.builds.begin(member.launcher.program)
     parts = [members]
     if serves_both(session.device):
-        parts = divided(members, build_processes.count())
+        parts = divided(members, count())
     if len(parts) > 1 and not session.comes_to_rest():
         parts = [members]
     first, *others = [UnbuiltProgram(tuple(part)) for part in parts]

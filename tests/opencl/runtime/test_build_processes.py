@@ -14,15 +14,16 @@ import numpy as np
 import pytest
 
 import minifut
+from minifut import process_copies
 from minifut.opencl.runtime import (
     binaries,
-    build_processes,
     builds,
     driver_binaries,
     open_session,
 )
-from minifut.opencl.runtime.build_processes import compiled_by_copies, count
+from minifut.opencl.runtime.build_processes import compiled_by_copies
 from minifut.opencl.runtime.driver_locks import opening
+from minifut.process_copies import count
 
 TEXT = """
 entry main (k: f32) (xs: []f32) (ys: []f32) =
@@ -65,7 +66,7 @@ def test_copies_that_fail_or_are_interrupted_say_nothing(
 def test_copies_that_take_too_long_are_ended(
     monkeypatch: pytest.MonkeyPatch, error: type[BaseException] | None
 ) -> None:
-    monkeypatch.setattr(build_processes, "PATIENCE", 0.1)
+    monkeypatch.setattr(process_copies, "PATIENCE", 0.1)
     begun = time.monotonic()
     try:
         with compiled_by_copies([lambda: time.sleep(60)]):
@@ -101,11 +102,11 @@ def test_how_many_processes_there_are_is_for_users_to_say(
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(64), raising=False)
     found = []
     for given in "", "2", "1", "0":
-        monkeypatch.setenv(build_processes.SWITCH, given)
+        monkeypatch.setenv(process_copies.SWITCH, given)
         found.append(count())
-    assert found == [build_processes.MOST, 2, 1, 1]
-    monkeypatch.setenv(build_processes.SWITCH, "2")
-    monkeypatch.setattr(build_processes, "LARGEST", 1 << 20)
+    assert found == [process_copies.MOST, 2, 1, 1]
+    monkeypatch.setenv(process_copies.SWITCH, "2")
+    monkeypatch.setattr(process_copies, "LARGEST", 1 << 20)
     assert count() == 1
 
 
@@ -158,25 +159,25 @@ def test_what_a_copy_has_compiled_is_loaded(
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one core")
     monkeypatch.setenv("MINIFUT_CACHE", str(tmp_path))
-    monkeypatch.setenv(build_processes.SWITCH, str(processes))
+    monkeypatch.setenv(process_copies.SWITCH, str(processes))
     monkeypatch.setattr(binaries, "_kept", [])
     monkeypatch.setattr(builds, "SHORT", 100)
     built, compiled = [], []
-    build, started = builds.build, build_processes._started
+    build, started = builds.build, process_copies._started
 
     def note_build(*given: Any) -> Any:
         built.append(given)
         return build(*given)
 
-    def wait_for(job: Any) -> list[int]:
+    def wait_for(*job: Any) -> list[int]:
         before = compiled_files()
-        for copy in started(job):
+        for copy in started(*job):
             os.waitpid(copy, 0)
             compiled.extend(compiled_files() - before)
         return []
 
     monkeypatch.setattr(builds, "build", note_build)
-    monkeypatch.setattr(build_processes, "_started", wait_for)
+    monkeypatch.setattr(process_copies, "_started", wait_for)
     xs = np.ones(1 << 20, np.float32)
     scaled, moved = minifut.compile(TEXT, schedule="cpu").main(3, xs, xs[:1000])
     assert set(scaled) == {3}

@@ -14,8 +14,8 @@ import pytest
 
 import minifut
 from minifut.opencl.runtime import batch, builds, first_launches, kernels, queue
-from minifut.opencl.runtime.build_processes import SWITCH
 from minifut.opencl.runtime.first_launches import FirstLaunches
+from minifut.process_copies import SWITCH
 from tests.opencl.runtime.test_first_launches import TEXT, built, cache, wanted
 
 __all__ = ["built", "cache"]
