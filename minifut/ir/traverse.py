@@ -44,6 +44,11 @@ def children(node: object) -> list[Any]:
     return [] if children_of is None else children_of(node)
 
 
+def is_leaf(node: object) -> bool:
+    """Whether there are no nodes below nodes of this class."""
+    return fields.lister_of(type(node)) is None
+
+
 @fields.per_class
 def _map_children_of(cls: type) -> Callable[[Any, Any], Any] | None:
     form = {

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from minifut.ir import core, scalars
+from minifut.ir import core
+from minifut.ir.scalar_table import TABLE
 from minifut.names import Name
+
+COMMUTATIVE = {row.name for row in TABLE if row.laws.commutative}
 
 
 def key_of(exp: core.Exp) -> Any:
     """Equal keys mean equal values; None for what is not shared."""
     match exp:
         case core.ScalarOp(operator, operands):
-            if len(operands) == 2 and scalars.identities(operator).commutative:
-                left, right = operands
-                if _place(right) < _place(left):
-                    operands = right, left
-            return (core.ScalarOp, operator, operands)
+            name = operator.name
+            if name in COMMUTATIVE and _place(operands[1]) < _place(operands[0]):
+                operands = operands[::-1]
+            # texts are hashed more quickly than operators, which they determine
+            return (name, operator.operands[0].name, operator.result.name, operands)
         case core.SizeExp(size):
             return (core.SizeExp, size)
         case core.Index(array, slice_):

@@ -93,7 +93,7 @@ class _Sweep:
             return None
         if not all(used):
             statement = self.without_unused(statement, used)
-        elif marks.has_mark(statement, marks.LIVE):
+        elif traverse.is_leaf(statement.exp) or marks.has_mark(statement, marks.LIVE):
             self.needed |= traverse.names_in(statement)
             return statement
         for bound in statement.pattern:

@@ -31,7 +31,7 @@ from minifut.ir.scope import Scope
 from minifut.ir.search import contains
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma, map_
-from minifut.ir.traverse import free_names, map_children, names_in, rename
+from minifut.ir.traverse import free_names, is_leaf, map_children, names_in, rename
 from minifut.ir.types import BOOL, I64, ScalarType, array_of
 from minifut.names import Name, NameSource
 from minifut.passes.simplify.dead_code import has_effects
@@ -81,7 +81,7 @@ class _Hoister:
         """What moved out of the statement, and the statement."""
         exp = statement.exp
         moved: list[core.Stm] = []
-        if marks.has_mark(statement, marks.WITHOUT_INVARIANTS):
+        if is_leaf(exp) or marks.has_mark(statement, marks.WITHOUT_INVARIANTS):
             return moved, statement
         if isinstance(exp, core.Loop):
             local = {p.name for p in exp.parameters}

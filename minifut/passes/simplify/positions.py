@@ -13,13 +13,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from minifut.ir.builder import i64
-from minifut.ir.core import Copy, Index, Iota, Lambda, Stm
+from minifut.ir.core import Body, Copy, Index, Iota, Lambda, Stm
 from minifut.ir.node import replace
 from minifut.ir.scope import Scope
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Hist, Scatter, Screma
-from minifut.ir.traverse import bound_names, free_names, map_children, used_names
+from minifut.ir.traverse import (
+    bound_names,
+    free_names,
+    map_children,
+    names_in,
+    used_names,
+)
 from minifut.ir.types import I64, row_type, shape_of
 from minifut.names import Name
 from minifut.rewrite.context import StatementContext, with_expression
@@ -89,9 +95,7 @@ def _indexed_by(
 ) -> list[Name]:
     """The arrays from outside, as long as the SOAC is wide, whose every use is an
     element at the position, or of one that depends on what the SOAC computes."""
-    uses = [
-        node for node in nodes_of(Index, function.body) if node.slice[0] in positions
-    ]
+    uses = _uses(function.body, positions)
     if not uses:
         return []
     found = dict.fromkeys(use.array for use in uses)
@@ -109,6 +113,17 @@ def _indexed_by(
         for array in found
         if array in free - others - columns and shape_of(scope[array])[0] == width
     ]
+
+
+def _uses(body: Body, positions: set[Name]) -> list[Index]:
+    """The indices by the positions, in order. Few statements have the position."""
+    found: list[Index] = []
+    for statement in body.statements:
+        if positions.isdisjoint(names_in(statement)):
+            continue
+        within = nodes_of(Index, statement.exp)
+        found += [index for index in within if index.slice[0] in positions]
+    return found
 
 
 def _with_elements(
