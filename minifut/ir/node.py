@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import field
 from functools import cache
@@ -45,9 +46,11 @@ def divided(items: Sequence[T], counts: Iterable[int]) -> list[tuple[T, ...]]:
 
 
 def same_or(made: Iterable[T], known: tuple[T, ...]) -> tuple[T, ...]:
-    """What was made, as the tuple that is known if nothing changed."""
+    """What was made, as the tuple that is known if nothing changed: if the items are
+    the same objects, since large types that are equal take long to compare."""
     new = tuple(made)
-    return known if new == known else new
+    same = len(new) == len(known) and all(map(operator.is_, new, known))
+    return known if same else new
 
 
 def replace(original: T, **changes: Any) -> T:

@@ -22,7 +22,6 @@ from minifut.ir import fields
 from minifut.ir.core import Atom, Body, Constant, ForLoop, Param, Stm
 from minifut.ir.fields import ATOM, ATOMS, MIXED, NODE, NODES, OPTIONAL, SIZE, TYPE
 from minifut.ir.kernels import KernelBody, SegSpace
-from minifut.ir.node import same_or
 from minifut.ir.sizes import Size
 from minifut.ir.types import I64, AccType, ArrayType, ScalarType, Type
 from minifut.names import Name, NameSource
@@ -84,7 +83,8 @@ def map_children(node: T, function: Callable[[Any], Any]) -> T:
 
 
 def _map_tuple(old: tuple[Any, ...], function: Callable[[Any], Any]) -> tuple[Any, ...]:
-    return same_or(map(function, old), old)
+    new = tuple(map(function, old))
+    return old if new == old else new
 
 
 def _map_nodes_within(value: Any, function: Callable[[Any], Any]) -> Any:
