@@ -19,76 +19,24 @@ from typing import TypeAlias
 from minifut.analysis.steps import is_plain
 from minifut.ir import core, kernels, soacs, traverse
 from minifut.ir.core import Atom, Constant, DimSlice, ForLoop, Stm
-from minifut.ir.node import immutable, mutable
+from minifut.ir.node import mutable, replace
 from minifut.ir.scope import Scope
 from minifut.ir.sizes import Size
 from minifut.ir.types import ArrayType, element_of, shape_of
 from minifut.names import Name
 from minifut.passes.layout.made_in_place import made_in_place
+from minifut.passes.layout.places import Access, Place
 from minifut.passes.layout.rounds import waits
 
 TYPICAL = 1024
 """of a size that is known only when the program runs"""
 SHORT_STRIDE = 4
 """elements; neighbours in lanes so far apart are read by shuffles"""
-NEAR_STRIDE = 16
-"""elements; neighbours so far apart share cache lines, of which others use the rest"""
 
 SegmentedOperation: TypeAlias = (
     kernels.SegMap | kernels.SegRed | kernels.SegScan | kernels.SegHist
 )
 KERNELS = (kernels.SegMap, kernels.SegRed, kernels.SegScan, kernels.SegHist)
-
-
-@immutable
-class Place:
-    """An index: the variables that it grows with one by one, or by short strides, and
-    others that it depends on in any way."""
-
-    along: frozenset[Name] = frozenset()
-    across: frozenset[Name] = frozenset()
-
-
-@immutable
-class Access:
-    """`elements` are read or written at `places` of an array; `loops` are the
-    sequential variables around it, innermost last. `strides`: how far apart neighbours
-    in each dimension are, row by row, if that is known. `waits`: all rounds of the
-    innermost loop do it, in which each needs the one before."""
-
-    array: Name
-    places: tuple[Place, ...]
-    elements: int
-    nbytes: int
-    loops: tuple[Name, ...] = ()
-    writes: bool = False
-    strides: tuple[int | None, ...] = ()
-    waits: bool = False
-
-    def varies_with(self, name: Name) -> bool:
-        return any(name in p.along | p.across for p in self.places)
-
-    def places_along(self, name: Name) -> list[int]:
-        """The dimension which, innermost in memory, makes neighbours in `name`
-        neighbours in memory: as a list of one, or none."""
-        varying = [d for d, p in enumerate(self.places) if name in p.along | p.across]
-        if len(varying) == 1 and name in self.places[varying[0]].along:
-            return varying
-        return []
-
-    def is_adjacent(self, name: Name) -> bool:
-        """Whether rounds of a sequential variable read neighbours, or all the same, of
-        an array as it is."""
-        last = [len(self.places) - 1]
-        return not self.varies_with(name) or self.places_along(name) == last
-
-    def is_near(self, name: Name, innermost: int) -> bool:
-        """Whether neighbours in `name` are a short way apart in memory, as those of
-        small vectors and matrices are."""
-        if innermost != len(self.places) - 1:
-            return False
-        strides = [self.strides[d] for d in self.places_along(name)]
-        return strides != [] and strides[0] is not None and strides[0] <= NEAR_STRIDE
 
 
 def count(sizes: tuple[Size, ...]) -> int:
@@ -129,9 +77,10 @@ def _own(statement: Stm, kernel: SegmentedOperation) -> Iterator[tuple[Name, Vie
 @mutable
 class _Reader:
     """`points` of the space; `known` scalars in terms of variables; `inner` is what the
-    kernel binds itself; `trips` of each sequential variable; `maps` are those of loops
-    whose rounds may be in lanes, `waiting` of those in which each needs the one before
-    (None where not all points come by); `own` are the arrays that become results."""
+    kernel binds itself; `trips` and `marks` of each sequential variable, of which those
+    of maps may be in lanes; `waiting` are those of loops in which each round needs the
+    one before (None where not all points come by); `own` are the arrays that become
+    results."""
 
     scope: Scope
     points: int
@@ -139,7 +88,7 @@ class _Reader:
     views: dict[Name, View] = field(default_factory=dict)
     inner: set[Name] = field(default_factory=set)
     trips: dict[Name, int] = field(default_factory=dict)
-    maps: set[Name] = field(default_factory=set)
+    marks: dict[Name, tuple[str, ...]] = field(default_factory=dict)
     waiting: set[Name] | None = field(default_factory=set)
     found: list[Access] = field(default_factory=list)
     own: dict[Name, View] = field(default_factory=dict)
@@ -194,7 +143,7 @@ class _Reader:
         exp, bound = statement.exp, statement.pattern
         self.inner.update(p.name for p in bound)
         if isinstance(exp, core.Loop) and isinstance(exp.form, ForLoop):
-            self.maps |= {exp.form.index} if "map" in statement.attributes else set()
+            self.marks[exp.form.index] = statement.attributes
             if self.waiting is not None and self.place(exp.form.bound) == Place():
                 self.waiting |= {exp.form.index} if waits(statement) else set()
         match exp:
@@ -250,7 +199,7 @@ class _Reader:
         the points around it: of the points, if only those read neighbours as the arrays
         are, or if its body is more than scalar code."""
         inner = (*loops, variable)
-        if not loops or loops[-1] not in self.maps or variable in self.maps:
+        if not loops or not self.is_map(loops[-1]) or self.is_map(variable):
             self.statements(body.statements, inner)
             return
         start, around = len(self.found), (*loops[:-1], variable, loops[-1])
@@ -262,9 +211,22 @@ class _Reader:
                 for name in (variable, loops[-1])
             )
             if of_rounds <= of_points:
+                if self.points == 1 and "reduction" in self.marks.get(variable, ()):
+                    self.found[start:] = [self.in_product(a, loops) for a in found]
                 return
             del self.found[start:]
         self.statements(body.statements, around)
+
+    def is_map(self, variable: Name) -> bool:
+        return "map" in self.marks.get(variable, ())
+
+    def in_product(self, access: Access, loops: tuple[Name, ...]) -> Access:
+        """What a fold reads in a map, marked where a map around reads it again: a
+        vector by a matrix gains nothing by lanes that are elements of the map."""
+        if len(loops) < 2 or not self.is_map(loops[-2]):
+            return access
+        again = access.varies_with(loops[-1]) and not access.varies_with(loops[-2])
+        return replace(access, folded=loops[-1]) if again else access
 
     # --- arrays -----------------------------------------------------------------------
 

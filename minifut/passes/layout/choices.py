@@ -19,8 +19,9 @@ from minifut.ir.core import Stm
 from minifut.ir.node import immutable, mutable
 from minifut.ir.scope import Scope
 from minifut.names import Name
-from minifut.passes.layout.accesses import KERNELS, Access, accesses_of
+from minifut.passes.layout.accesses import KERNELS, accesses_of
 from minifut.passes.layout.costs import Lanes, Machine, fastest_variables, ways_of
+from minifut.passes.layout.places import Access
 from minifut.passes.layout.strategies import kernel_strategies
 
 Dimension: TypeAlias = tuple[Name, int]

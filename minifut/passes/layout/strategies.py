@@ -23,7 +23,7 @@ from collections.abc import Iterable, Sequence
 
 from minifut.ir.node import immutable
 from minifut.names import Name
-from minifut.passes.layout.accesses import Access
+from minifut.passes.layout.places import Access
 
 MOST = 32
 """strategies of a kernel that are kept while its accesses are combined"""

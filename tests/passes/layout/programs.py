@@ -260,6 +260,22 @@ entry main [n][m] (a: [n][m]f32): [n]f32 =
 """,
         lambda r: (matrix(r),),
     ),
+    "states_by_weights": Example(
+        """
+entry main [n] [k] (steps: i64) (w: [2][k][k]f32) (s: [n][k]f32): [n][k]f32 =
+  loop s for _i < steps do
+    map (\\r -> map (\\c -> f32.tanh (f32.sum (map2 (*) r c))) w[1]) s
+""",
+        lambda r: (3, matrix(r, 2, 19, 19), matrix(r, 5, 19)),
+    ),
+    "state_by_weights": Example(
+        """
+entry main [k] (steps: i64) (w: [k][k]f32) (s: [k]f32): [k]f32 =
+  loop s for _i < steps do
+    map (\\c -> f32.tanh (f32.sum (map2 (*) s c))) w
+""",
+        lambda r: (3, matrix(r, 19, 19), matrix(r, 19)),
+    ),
     "nearest_of_many": Example(
         """
 entry main [n][k][d] (points: [n][d]f32) (centres: [k][d]f32): [n]f32 =

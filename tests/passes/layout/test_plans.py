@@ -16,12 +16,14 @@ from minifut.errors import Source
 from minifut.ir import core, kernels
 from minifut.ir.core import Loop, Manifest, Program, Stm
 from minifut.ir.interpret import run
+from minifut.ir.kernels import SegMap
 from minifut.ir.scope import scope_of
-from minifut.ir.traverse import walk
+from minifut.ir.search import nodes_of
+from minifut.ir.traverse import free_names, walk
 from minifut.lowering.program import lower_program
 from minifut.names import Name
-from minifut.passes.layout.accesses import Access
 from minifut.passes.layout.costs import CPU, Lanes
+from minifut.passes.layout.places import Access
 from minifut.passes.layout.plan import _Planner, plan
 from tests.opencl.texts import kernel_text
 from tests.passes.layout.programs import EXAMPLES, kernels_of, laid_out
@@ -114,6 +116,24 @@ def test_rows_that_lanes_read_in_squares_are_not_copied(name: str) -> None:
 )
 def test_other_rows_are_transposed_for_points_in_lanes(name: str) -> None:
     assert TURN in laid_out(name, "cpu")[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"), [("states_by_weights", [(0, 2, 1)]), ("state_by_weights", [])]
+)
+def test_a_thread_has_columns_of_a_product_in_lanes(
+    name: str, wanted: list[tuple[int, ...]]
+) -> None:
+    """What each row is multiplied by is transposed, once; with one row nothing is."""
+    program = laid_out(name, "cpu")[0]
+    in_thread = [loop for loop in nodes_of(SegMap, program) if _is_thread(loop)]
+    read = {n for kernel in in_thread for n in free_names(kernel)}
+    made = [n for n in nodes_of(Stm, program) if isinstance(n.exp, Manifest)]
+    assert [m.exp.permutation for m in made if m.pattern[0].name in read] == wanted
+
+
+def _is_thread(kernel: SegMap) -> bool:
+    return all(size.as_constant == 1 for size in kernel.space.sizes)
 
 
 def test_nothing_to_gain_leaves_the_very_program() -> None:

@@ -9,7 +9,8 @@ from minifut.ir.kernels import SegMap
 from minifut.ir.parser import parse
 from minifut.ir.scope import scope_of
 from minifut.names import Name
-from minifut.passes.layout.accesses import Access, Place, accesses_of
+from minifut.passes.layout.accesses import accesses_of
+from minifut.passes.layout.places import Access, Place
 from minifut.passes.layout.strategies import (
     LayoutStrategy,
     combine,
