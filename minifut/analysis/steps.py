@@ -10,6 +10,9 @@ for all of them, and the cores become idle until the next ones are enqueued. Rea
 what no command since the last wait may have written cost nothing, and what only kernels
 need of a fold, in this iteration or the next one, is not read.
 
+A stable partition is one command, and work in a loop that has some counts `BATCHED`
+times: kernels take for it a third of the time of a thread, in short launches.
+
 The work counts what runs in vectors as one for each operation and element of 32 bits,
 narrower ones as a part of that, and all else, such as branches, checks and scans, as
 `SCALAR_COST` times as much. Points at borders are few, and count as the others.
@@ -17,12 +20,13 @@ narrower ones as a part of that, and all else, such as branches, checks and scan
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Set
 from functools import partial
 from math import lcm
 from typing import Any
 
 from minifut.analysis.host_needs import host_needs, needs_but_for_condition
+from minifut.analysis.interiors import without_borders
+from minifut.analysis.partitions import folds_of_partitions
 from minifut.analysis.work import (
     Cost,
     LoopBounds,
@@ -40,7 +44,7 @@ from minifut.ir.node import immutable, replace
 from minifut.ir.scalar_opencl import calls_library
 from minifut.ir.sizes import ONE, ZERO, Size
 from minifut.ir.soacs import SOAC_EXPRESSIONS, Hist, Scatter, Screma
-from minifut.ir.traverse import atom_size, bound_names, free_names, walk
+from minifut.ir.traverse import atom_size, walk
 from minifut.ir.types import ScalarType, shape_of
 from minifut.names import Name
 
@@ -86,14 +90,17 @@ def step_of(loop: Loop) -> LoopStep | None:
     """What an iteration costs; None where that depends on data or nothing is for the
     device."""
     try:
-        work = _mean(_without_borders(loop), _work) // Size.constant(VECTOR_BYTES)
-        counted = _Commands(host_needs(loop))
+        work = _mean(without_borders(loop), _work) // Size.constant(VECTOR_BYTES)
+        folds = folds_of_partitions(loop)
+        counted = _Commands(host_needs(loop), folds)
         commands = _mean(loop, counted)
         if counted.has_waited and _may_be_left(loop):
-            counted = _Commands(needs_but_for_condition(loop))
+            counted = _Commands(needs_but_for_condition(loop), folds)
             left = _mean(loop, counted)
             if not counted.has_waited:
                 work, commands = work * Size.constant(BATCHED), left + FLAG
+        elif folds:
+            work = work * Size.constant(BATCHED)
     except Unbounded:
         return None
     if commands == ZERO:
@@ -200,8 +207,10 @@ def _calls(exp: Any, pattern: tuple[core.Param, ...], bounds: LoopBounds) -> Siz
 class _Commands:
     """How many commands statements of the host are, in the order in which they run."""
 
-    def __init__(self, needed: set[Name]) -> None:
+    def __init__(self, needed: set[Name], folds: frozenset[Name]) -> None:
         self.needed = needed
+        self.folds = folds
+        """of partitions, which are commands of the scatters"""
         self.pending = True
         """whether a command may not have ended: one of the iteration before"""
         self.has_waited = False
@@ -211,6 +220,10 @@ class _Commands:
     ) -> Size:
         """The cost of one statement."""
         match exp:
+            case Screma() if pattern[0].name in self.folds:
+                return ZERO
+            case core.Index(array) if array in self.folds:
+                return ZERO
             case accumulators.WithAcc() | core.Update():
                 return self._command(reads=False)
             case core.Index():
@@ -291,81 +304,6 @@ def _mean(loop: Loop, cost: Cost) -> Size:
             term = term * count
         total = total + term
     return total // Size.constant(common)
-
-
-def _without_borders(loop: Loop) -> Loop:
-    """The loop without code for points at borders: what tests of positions decide has
-    the interior as its first branch (`passes.split`)."""
-    names = frozenset(bound_names(loop))
-    return replace(loop, body=_interior(loop.body, frozenset(), frozenset(), names))
-
-
-def _interior(
-    body: Body, positions: Set[Name], same: Set[Name], inside: frozenset[Name]
-) -> Body:
-    """A body with these positions and tests of them; of the names bound `inside`
-    of the loop, others depend on data that it changes. What is the `same` for all
-    points divides them into ranges (`kernel_passes.split_loop`): that of the heavier
-    branch counts, and checks and rotated positions cost nothing."""
-    known, same = set(positions), set(same)
-    divided: set[Name] = known | same
-    sums = set[core.Atom]()
-    statements: list[core.Stm] = []
-
-    def within(names: Set[Name], used: Iterable[Any]) -> bool:
-        return all(
-            not isinstance(atom, Name) or atom in names or atom not in inside
-            for atom in used
-        )
-
-    def is_sum(exp: core.Exp) -> bool:
-        """Whether it is a position and a number that is the same for all points."""
-        if not isinstance(exp, core.ScalarOp) or exp.operator.name not in (
-            "add",
-            "sub",
-        ):
-            return False
-        a, b = exp.operands
-        if exp.operator.name == "add" and b in known:
-            a, b = b, a
-        return a in known and within(same, (b,))
-
-    for statement in body.statements:
-        exp, bound = statement.exp, {p.name for p in statement.pattern}
-        used = free_names(exp)
-        if isinstance(exp, core.ScalarOp | core.SizeExp):
-            for names in (known, same, divided):
-                names |= bound if within(names, used) else set()
-            if is_sum(exp):
-                sums |= bound
-        match exp:
-            case core.Index() if within(same, used):
-                same |= bound
-                divided |= bound
-            case core.If(condition, then) if condition in known:
-                inner = _interior(then, known, same, inside)
-                statements.extend(inner.statements)
-                continue
-            case core.If(condition, then, otherwise) if condition in divided:
-                heavier = max(then, otherwise, key=lambda arm: len(arm.statements))
-                inner = _interior(heavier, known, same, inside)
-                statements.extend(inner.statements)
-                continue
-            case core.Assert(condition) if condition in divided:
-                continue
-            case core.ScalarOp(operator, (number, by)) if (
-                operator.name == "mod" and number in sums and within(same, (by,))
-            ):
-                statement = replace(statement, exp=core.Copy(number))
-            case Screma(_, arrays, _, _, function) as soac:
-                pairs = zip(function.parameters, arrays, strict=False)
-                more = {p.name for p, array in pairs if array not in inside}
-                outer = inside - {*bound_names(function)}
-                inner = _interior(function.body, known | more, outer, inside)
-                soac = replace(soac, function=replace(function, body=inner))
-                statement = replace(statement, exp=soac)
-        statements.append(statement)
-    return replace(body, statements=tuple(statements))
 
 
 def _in_vectors(soac: Any) -> bool:

@@ -114,6 +114,23 @@ CASES = {
         let z: i8 = mul_i8(y, x)
         let u: i8 = mul_i8(z, x) return u })
     let b: [n]i64 = a""": ("floor_div(27 * n + 4, 4)", "3"),
+    # a stable partition: one command, of what a thread does slowly
+    """let (ends: [n]i64, flags: [n]i64) = scanomap(n, (a),
+      scan(\\(x: i64, y: i64) -> (i64) {
+        let z: i64 = add_i64(x, y) return z }, (0i64)),
+      \\(x: i64) -> (i64, i64) { let y: i64 = and_i64(x, 1i64) return y, y })
+    let total: i64 = redomap(n, (flags), reduce(\\(x: i64, y: i64) -> (i64) {
+      let z: i64 = add_i64(x, y) return z }, (0i64)), \\(x: i64) -> (i64) {x})
+    let b: [n]i64 = scatter(n, (flags, ends, a), (xs rank 1 count 1),
+      \\(flag: i64, end: i64, x: i64) -> (i64, i64) {
+        let c: bool = eq_i64(flag, 0i64)
+        let at: i64 = if c then {total} else { let j: i64 = sub_i64(end, 1i64) return j }
+        return at, x })""": ("264 * n", "1"),
+    # places by a maximum are none
+    """let ends: [n]i64 = scanomap(n, (a), scan(\\(x: i64, y: i64) -> (i64) {
+        let z: i64 = max_i64(x, y) return z }, (0i64)), \\(x: i64) -> (i64) {x})
+    let b: [n]i64 = scatter(n, (ends, a), (xs rank 1 count 1),
+      \\(at: i64, x: i64) -> (i64, i64) {at, x})""": ("24 * n", "2"),
     # the branch of an interior, of which the position tells
     """let b: [n]i64 = map(n, (f, a), \\(i: i64, x: i64) -> (i64) {
       let c: bool = lt_i64(i, n)
