@@ -24,6 +24,7 @@ from minifut.kernel_passes.context import CodeContext, KernelOutcome, rewritten
 from minifut.kernel_passes.editor import change_loops
 from minifut.kernel_passes.position_ranges import emit_ranges, used
 from minifut.kernel_passes.position_splits import SplitFinder, weight
+from minifut.kernel_passes.split_rounds import split_by_rounds
 from minifut.rewrite.rule import Declined, rule
 
 MOST_SPLITS = 3
@@ -32,11 +33,11 @@ MOST_SPLITS = 3
 def split_by_branches(
     loop: kc.For, context: CodeContext, splits: int = MOST_SPLITS
 ) -> tuple[kc.Statement, ...] | None:
-    """The loop without its branches on the position, one after the other; None if there
-    are none."""
+    """The loop without its branches on the position, one after the other, then those in
+    rounds inside; None if there are none."""
     made = rewritten(split_loop, loop, context) if splits else None
     if made is None:
-        return None
+        return rewritten(split_by_rounds, loop, context)
 
     def again(piece: kc.For) -> tuple[kc.Statement, ...] | None:
         if piece is loop or not piece.points:

@@ -77,6 +77,21 @@ PROGRAMS = {
         tabulate n (\\i -> if i < ys[j] then ys[i] else ys[i - ys[j]] + 1)""",
     "checked in a thread": """[n]i64 = loop ys = copy xs for j < n - 1 do
         tabulate n (\\i -> if i >= k && i < l then ys[i - k + j] else ys[i])""",
+    "filter": """[n]i64 = tabulate n (\\i -> i64.sum (tabulate (l & 7) (\\j ->
+        let p = i + j - k in if p >= 0 && p < n then xs[p] * (j + 3) else 1)))""",
+    "filter by a loop": """[n]i64 = tabulate n (\\i -> loop s = 0 for j < l & 7 do
+        let p = i + k - j in if p < 0 || p >= n || xs[p] == 3 then s else s - j * xs[p])""",
+    "dilated filter": """[n]i64 = tabulate n (\\i -> i64.sum (tabulate 5 (\\j ->
+        let p = i - (4 - j) * k in if p >= 0 && p < n then xs[p] * (j + 3) else l)))""",
+    "filter of two distances": """[n]i64 = tabulate n (\\i ->
+        loop s = 0 for a < l & 3 do loop s for b in l & 1...6 do
+        let p = i + a * k - b * l in if p >= 0 && p < n then s + xs[p] else s * 3)""",
+    "filter of rows": """[n][n]i64 = tabulate_2d n n (\\i j ->
+        loop s = 0 for a < 3 do loop s for b < l & 3 do
+        let (u, v) = (i + a - 1, j + b - k)
+        in if u >= 0 && u < n && v >= 0 && v < n then s * 3 + xs[u] - xs[v] else s + 1)""",
+    "filter by products": """[n]i64 = tabulate n (\\i -> i64.sum (tabulate (l & 7) (\\j ->
+        let p = i + j * (j - k) in if p >= 0 && p < n then xs[p] * (j + 3) else 1)))""",
     "small arrays": """[n]i64 = tabulate n (\\i ->
         let a = if i < k then [xs[i], 1, 2] else [l, 0, xs[i]]
         in (loop a for j < 2 do a with [j] = a[j + 1] * 2)[1])""",
@@ -107,8 +122,9 @@ def test_results_are_those_of_the_interpreter(name: str, schedule: Any) -> None:
                 np.testing.assert_array_equal(program.main(*given), wanted[0])
 
 
-def test_no_branch_is_left_in_the_interior() -> None:
-    text = HEAD + PROGRAMS["neighbours"]
+@pytest.mark.parametrize("name", ["neighbours", "filter", "dilated filter"])
+def test_no_branch_is_left_in_the_interior(name: str) -> None:
+    text = HEAD + PROGRAMS[name]
     core = stages.to_core(stages.check(Source("program.fut", text)))
     module = stages.to_host_module(stages.to_kernels(core), "cpu", "program")
     interior = module.split("PARALLEL")[-1].split("store")[0]
