@@ -11,7 +11,8 @@ instructions of one side only. Measured on PoCL, a radix sort of two bits a pass
 scan with its scatter takes 0.5 of the time.
 
 Conditions: the loop is innermost and scalar; the condition depends on what the loop
-loads; both sides are short, cheap, and assign variables of the iteration alone: a
+loads; both sides are short, cheap (a root is one instruction, and costs nothing beside
+distances), and assign variables of the iteration alone: a
 select of a variable that the loop carries would be part of the recurrence, which a
 predicted branch is not. Nor does a side give constants alone: LLVM selects those
 itself, or jumps to what a later test makes of them, as to the end for what is not
@@ -34,6 +35,9 @@ from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise.varying import find_loaded, varies
 from minifut.names import Name
 from minifut.rewrite.rule import Declined, rule
+
+CHEAP_ENOUGH = (), ("sqrt",)
+"""the operators of both sides that are dearer than an addition"""
 
 
 def convert_in_scalar_loops(k: KernelEditor) -> None:
@@ -86,6 +90,25 @@ def convert_data_dependent_branches(
                 ys[at] = xs[i];
             }
         }
+    before:
+        given (const float *xs, float *ys, long n, float a)
+        for (long i = 0; i < n; i++) {
+            float x = xs[i];
+            float y = 0.0f;
+            if (x < a) {
+                y = sqrt_f32(x);
+            }
+            ys[i] = y;
+        }
+    after:
+        for (long i = 0L; i < n; i++) {
+            float x = xs[i];
+            float y = 0.0f;
+            bool chosen = x < a;
+            float y_1 = sqrt_f32(x);
+            y = chosen ? y_1 : y;
+            ys[i] = y;
+        }
     """
     if kc.Branch not in classes_in(loop.body):
         return None
@@ -110,11 +133,12 @@ def _is_cheap(branch: kc.Branch, own: set[Name]) -> bool:
     sides = (branch.then, branch.otherwise)
     if any(side is not None and _is_constant(side) for side in sides):
         return False
-    operations = nodes_of(kc.Operation, branch)
-    return (
-        all(operator_cost(n.operator) is OperatorCost.ADDITION for n in operations)
-        and assigned((branch,)) <= own
+    dear = tuple(
+        node.operator.name
+        for node in nodes_of(kc.Operation, branch)
+        if operator_cost(node.operator) is not OperatorCost.ADDITION
     )
+    return dear in CHEAP_ENOUGH and assigned((branch,)) <= own
 
 
 def _is_constant(side: kc.Block) -> bool:
