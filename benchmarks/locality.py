@@ -138,7 +138,7 @@ def program(
     kernels = stages.to_kernels(core)
     if laid_out:
         kernels = stages.to_schedule(kernels, options.schedule)
-    module = text_of([to_kernel_code(kernels, options.schedule)], "program")
+    module = text_of(to_kernel_code(kernels, options.schedule), "program")
     return loaded_module.load(module, options.device, parameters)
 
 

@@ -50,7 +50,7 @@ def generated(name: str, device: str | None) -> Any:
     """One of the printed programs on the device, with the tiles of the comparison."""
     program = parse_program((ROOT / PRINTED[name]).read_text())
     namespace: dict[str, Any] = {}
-    exec(text_of([to_kernel_code(program, "gpu")], "program"), namespace)
+    exec(text_of(to_kernel_code(program, "gpu"), "program"), namespace)
     return namespace["program"].load(device=device, parameters=TILES[name])
 
 

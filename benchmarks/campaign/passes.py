@@ -47,12 +47,11 @@ def check_text(text: str, seed: int) -> Subject:
 
     options = PipelineOptions(dump_after=frozenset({"all"}), on_dump=interpret)
     kernels = required(stages.to_kernels, subject.core, options)
-    lowered = []
     for schedule in stages.SCHEDULES:
         known[0] = kernels
         laid_out = required(stages.to_schedule, kernels, schedule, options)
-        lowered.append(required(stages.to_kernel_code, laid_out, schedule))
-    required(text_of, lowered, "program")
+        lowered = required(stages.to_kernel_code, laid_out, schedule)
+        required(text_of, lowered, "program")
     return subject
 
 
