@@ -150,8 +150,9 @@ class Compaction:
         room = Size.constant(BLOCK + ROOM)
 
         def private(output: Array) -> Array:
-            element = output.memory.element
-            memory = k.private_memory(element, BLOCK + ROOM, "packed")
+            name = k.names.fresh("packed")
+            memory = kc.Memory(name, output.memory.element, "private")
+            k.emit(kc.DeclareArray(memory, room))
             return Array(memory, (room,), ZERO, (ONE,))
 
         with k.loop("block", last, first, BLOCK) as block:

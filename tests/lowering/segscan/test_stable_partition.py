@@ -12,7 +12,9 @@ import pytest
 
 import minifut
 from minifut.kernel_ir.shuffles import PACK_BYTES, SHUFFLES, compress, mask_bits
+from minifut.lowering.segmap.streaming import LARGE
 from minifut.lowering.segscan import stable_partition
+from minifut.lowering.segscan.scan_then_map import COLLECTED
 
 POSITIONS = """
 def exclusive [n] (flags: [n]i64) = map2 (-) (scan (+) 0 flags) flags
@@ -205,6 +207,29 @@ def test_any_element_is_packed(element: str, compresses: int) -> None:
         wanted = (xs[left], left, xs[right], right)
         given = program.main(xs)
         _same([part for parts in given for part in _tuple(parts)], wanted)
+
+
+@pytest.mark.device
+@pytest.mark.parametrize("compresses", [0, 1, 2])
+@pytest.mark.parametrize("n", [3 * COLLECTED + 77, LARGE // 4 + 5])
+def test_streams_of_several_chunks(n: int, compresses: int) -> None:
+    """Those of the second length are written around the caches, from any place on."""
+    text = "entry main (t: f32) (xs: []f32) = partition (< t) xs"
+    program = minifut.compile(text, schedule="cpu")
+    program.tuning["cpu.compresses"] = compresses
+    xs = np.random.default_rng(n).random(n, np.float32)
+    for limit in (0, 0.01, 0.5, 1):
+        less, others = program.main(limit, xs)
+        np.testing.assert_array_equal(less, xs[xs < np.float32(limit)])
+        np.testing.assert_array_equal(others, xs[xs >= np.float32(limit)])
+
+
+def test_what_fills_no_lanes_has_no_memory_for_them() -> None:
+    text = "entry main (xs: []{0}) = filter (\\x -> x > {0}.i32 9) xs"
+    for element, has_memory in (("f32", True), ("u8", False)):
+        program = minifut.compile(text.format(element), schedule="cpu")
+        texts = program.kernels.values()
+        assert any("packed[" in each for each in texts) == has_memory
 
 
 @pytest.mark.device
