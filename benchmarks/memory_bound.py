@@ -82,16 +82,8 @@ entry main (xs: []i32) : i32 =
   let f x = (i32.max x 0, i32.max x 0, i32.max x 0, x)
   in (reduce redop (0, 0, 0, 0) (map f xs)).0
 """
-    keeping = "entry main (t: f32) (xs: []f32) = filter (< t) xs"
-    filters = [
-        Case(f"filter that keeps {kept:.0%}", keeping, (np.float32(kept), x),
-             int((1 + kept) * flat), 0.77, lambda t, x: x[x < t])
-        for kept in (0.01, 0.5, 0.99)
-    ]  # fmt: skip
     return [
-        *filters,
-        Case("concat", "entry main (xs: []f32) (ys: []f32) = xs ++ ys", (x, y),
-             4 * flat, 0.9, lambda x, y: np.concatenate((x, y))),
+        *copying_cases(x, y),
         Case("map saxpy", "entry main (a: f32) (xs: []f32) (ys: []f32) = "
              "map2 (\\x y -> a * x + y) xs ys", (np.float32(2), x, y), 3 * flat, 0.9,
              lambda a, x, y: a * x + y),
@@ -132,6 +124,22 @@ entry main (xs: []i32) : i32 =
         Case(f"histogram, {n >> 4} bins", histogram, (n >> 4, keys), flat, 0.0,
              lambda k, x: np.bincount(x, minlength=k), times_numpy=2.0),
     ]  # fmt: skip
+
+
+def copying_cases(x: np.ndarray, y: np.ndarray) -> list[Case]:
+    """Programs that copy what they are given, or a part of it."""
+    keeping = "entry main (t: f32) (xs: []f32) = filter (< t) xs"
+    filters = [
+        Case(f"filter that keeps {kept:.0%}", keeping, (np.float32(kept), x),
+             int((1 + kept) * x.nbytes), 0.77, lambda t, x: x[x < t])
+        for kept in (0.01, 0.5, 0.99)
+    ]  # fmt: skip
+    joining = "entry main (xs: []f32) (ys: []f32) = xs ++ ys"
+    nbytes = 2 * (x.nbytes + y.nbytes)
+    joined = Case(
+        "concat", joining, (x, y), nbytes, 0.9, lambda *xs: np.concatenate(xs)
+    )
+    return [*filters, joined]
 
 
 def copies(session: Any, exponent: int) -> tuple[dict[str, Callable[[], Any]], int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 from minifut.analysis.operators import combines_by
-from minifut.ir.core import Body, Stm
+from minifut.ir.core import Body, Lambda, Stm
 from minifut.ir.search import nodes_of
 from minifut.ir.sizes import Size
 from minifut.ir.soacs import Scatter, Screma
@@ -22,6 +22,11 @@ from minifut.ir.types import I32, I64, U32, U64
 from minifut.names import Name
 
 WORDS = (I32, I64, U32, U64)
+
+
+def sums_words(operator: Lambda) -> bool:
+    """Whether an operator adds integers, as those that count elements do."""
+    return combines_by(operator, ("add",), WORDS)
 
 
 def folds_of_partitions(node: Any) -> frozenset[Name]:
@@ -58,5 +63,5 @@ def _counts(fold: Screma, width: Size) -> bool:
     return (
         fold.width == width
         and bool(fold.folds)
-        and all(combines_by(each.operator, ("add",), WORDS) for each in fold.folds)
+        and all(sums_words(each.operator) for each in fold.folds)
     )

@@ -64,7 +64,7 @@ class LoopContext(CodeContext):
         """The code of `make` for the width that is selected when the kernel is built;
         `single` for single points. Where variables of 64 bits are assigned, a vector
         has half as many lanes."""
-        share = 2 if any(t.bits == 64 for t in changed_types(body)) else 1
+        share = share_of(body)
         chosen = single
         usual = {number for p in self.limits for _, number in p.defaults}
         widths = [w for w in self.choices if w == self.choices[0] or w in usual]
@@ -79,6 +79,11 @@ class LoopContext(CodeContext):
             chosen = block
             self.widths.insert(0, width // share)
         return chosen
+
+
+def share_of(body: Sequence[kc.Statement]) -> int:
+    """By how much variables of 64 bits divide the lanes of a vector."""
+    return 2 if any(t.bits == 64 for t in changed_types(body)) else 1
 
 
 WIDTHS = (16, 8)

@@ -61,10 +61,14 @@ class PackedPoints:
             numbers = kc.Cast(lane, WORD) * ONES + NUMBERS
             packed = kc.Call("minifut_pack_bytes", (numbers, bits), WORD)
             k.store(self.order, count, kc.Call("as_uchar8", (packed,), BYTES))
-            more = kc.Cast(kc.Call("minifut_count", (bits,), WORD), kc.LONG)
-            k.assign(count, count + more)
+            k.assign(count, count + ones_of(bits))
         return count
 
     def lane(self, p: kc.Expression) -> kc.Variable:
         """The number of the p-th point that was collected."""
         return self.k.declare("lane", kc.Cast(self.k.load(self.order, p), kc.LONG))
+
+
+def ones_of(bits: kc.Expression) -> kc.Expression:
+    """How many bits of a word are 1."""
+    return kc.Cast(kc.Call("minifut_count", (bits,), WORD), kc.LONG)

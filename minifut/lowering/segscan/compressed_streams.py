@@ -29,10 +29,9 @@ from minifut.kernel_ir.shuffles import compress, mask_bits
 from minifut.kernel_passes import position_ranges
 from minifut.kernel_passes.if_convert import if_convert
 from minifut.kernel_passes.vectorise import operators
-from minifut.kernel_passes.vectorise.context import LANES, WIDTHS
+from minifut.kernel_passes.vectorise.context import LANES, WIDTHS, share_of
 from minifut.kernel_passes.vectorise.lane_limits import lane_limits
-from minifut.kernel_passes.vectorise.varying import changed_types
-from minifut.lowering.cpu.packed_points import WORD
+from minifut.lowering.cpu.packed_points import WORD, ones_of
 from minifut.lowering.index_functions import Array
 from minifut.lowering.segscan.partitioned_points import PartitionedPoints
 from minifut.lowering.threads.builder import KernelBuilder
@@ -48,7 +47,7 @@ COMPRESSES = Parameter(
 )
 PREFETCH_DISTANCE = 1024
 """bytes"""
-ROOM = 16
+ROOM = WIDTHS[0]
 """elements behind the last one of a stream that may be overwritten"""
 FILL_LANES = (F32, I32, U32, F64, I64, U64)
 """elements of vectors that are compressed"""
@@ -116,13 +115,13 @@ def compress_in_lanes(
         lt_i32 => lt_i8
         y: i32 => y: i8
     """
-    code = _code_of(part)
     if any(o.memory.element not in FILL_LANES for o in part.collected.values()):
         return Declined("the elements do not fill lanes")
+    code = _code_of(part)
     limits, _ = lane_limits(code.body, code.index.name)
     if limits:
         return Declined("single points may be faster")
-    width = 8 if any(t.bits == 64 for t in changed_types(code.body)) else ROOM
+    width = WIDTHS[0] // share_of(code.body)
     made = []
     for parts in (1, 2):
         with k.nested() as statements, untraced(k, parts > 1):
@@ -174,8 +173,7 @@ def _collect(part: StreamedRange, code: operators.PointCode, width: int) -> None
                 prefetch(k, array, stream.count)
                 packed = compressed(values[value], bits)
                 k.write(array, (stream.count,), packed)
-            more = kc.Cast(kc.Call("minifut_count", (bits,), WORD), kc.LONG)
-            k.assign(stream.count, stream.count + more)
+            k.assign(stream.count, stream.count + ones_of(bits))
     with k.loop("i", last, whole) as index:
         part.points.visit(index)
         for number, stream in enumerate(part.streams):

@@ -77,16 +77,18 @@ class PartitionedPoints:
     @property
     def written(self) -> dict[Atom, Array]:
         """What the points write, each with an array that it is written to."""
+        return dict(zip(self._values, self.outputs, strict=False))
+
+    @property
+    def _values(self) -> list[Atom]:
+        """What each result but totals is written."""
         results = self.operation.body.result
-        values = [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
-        return dict(zip(values, self.outputs, strict=False))
+        return [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
 
     def targets(self, stream: stable_partition.Stream) -> dict[StreamPlace, Written]:
         """What a stream writes from which place on, inside of how many."""
         found: dict[StreamPlace, Written] = {}
-        results = self.operation.body.result
-        values = [r.writes[0][1] for r in results if isinstance(r, WriteReturns)]
-        parts = zip(stream.places, self.outputs, values, strict=False)
+        parts = zip(stream.places, self.outputs, self._values, strict=False)
         for where, output, value in parts:
             if where is not None:
                 found.setdefault((where, output.shape[0]), []).append((output, value))

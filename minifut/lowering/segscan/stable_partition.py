@@ -15,13 +15,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from itertools import chain
 
-from minifut.analysis.operators import combines_by
+from minifut.analysis.partitions import sums_words
 from minifut.ir.core import Assert, Atom, Constant, Stm, Trace
 from minifut.ir.kernels import KernelBody, SegMap, SegScan, TotalReturns, WriteReturns
 from minifut.ir.node import immutable, mutable
 from minifut.ir.sizes import ZERO, Size
 from minifut.ir.traverse import free_names, walk
-from minifut.ir.types import I32, I64, U32, U64
 from minifut.lowering.host.builder import HostBuilder
 from minifut.lowering.segscan.choices import (
     UNKNOWN,
@@ -37,7 +36,6 @@ STREAMS = 8
 """the most streams, one for each bit of the mark of a point"""
 CASES = 16
 """the most combinations of the values of choices"""
-WORDS = (I32, I64, U32, U64)
 NARROW_POINTS = 1 << 27
 """the most points with which small polynomials fit 32 bits"""
 
@@ -143,7 +141,7 @@ def partition_stably(
         values.append(value)
     if operation.before:
         return Declined("it reads what was scanned up to the point before")
-    if not all(combines_by(o.operator, ("add",), WORDS) for o in scan.operators):
+    if not all(sums_words(o.operator) for o in scan.operators):
         return Declined("its scans are not of flags")
     found = tuple(wheres), tuple(values), BodyNames.of(operation, scan)
     return _Finder(operation, scan, *found).plan()

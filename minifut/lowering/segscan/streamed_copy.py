@@ -32,10 +32,9 @@ def copy_stream(
     array, to the second one from `first` on; its results are those of so many points.
     """
     source, target = arrays
-    low, high = ends
-    start = k.declare("start", low)
+    start, high = k.declare("start", ends[0]), k.named(ends[1], "high")
     if target.memory.element in STREAMABLE:
-        _copy_around_caches(k, arrays, first, (start, k.named(high, "high")), points)
+        _copy_around_caches(k, arrays, first, (start, high), points)
     with k.loop("p", high, start) as p:
         k.write(target, (first + p,), k.read(source, (p,)))
 
